@@ -1,0 +1,77 @@
+"""The stored objects: a job and a target, each with its name, version and status."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from bascule.model.spec import JobSpec, Noun
+from bascule.model.status import JobStatus
+from bascule.model.target import TargetSpec, TargetStatus
+
+ABANDON = "bascule.dev/abandon"
+"""The annotation that lets go of a job whose manager can no longer confirm a cancellation."""
+
+
+class Ref(NamedTuple):
+    """Which object: a namespace (``default`` where the platform has none) and a name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return self.name if self.namespace == "default" else f"{self.namespace}/{self.name}"
+
+
+class Job(Noun, frozen=True):
+    """
+    A job as it is stored.
+
+    *version* is for compare-and-set: it moves at every write, of spec or status.
+    *generation* moves when the spec changes. *uid* is new for each object, also when a
+    name is used again.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    spec: JobSpec
+    status: JobStatus = JobStatus()
+    version: str = ""
+    generation: int = 1
+    created_at: datetime | None = None
+    deleted_at: datetime | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+    @property
+    def ref(self) -> Ref:
+        """The job's reference."""
+        return Ref(self.namespace, self.name)
+
+    @property
+    def target_ref(self) -> Ref:
+        """The reference of the job's target."""
+        return Ref(self.spec.target.namespace or self.namespace, self.spec.target.name)
+
+
+class Target(Noun, frozen=True):
+    """A target as it is stored; the fields are as in `Job`."""
+
+    namespace: str
+    name: str
+    uid: str
+    spec: TargetSpec
+    status: TargetStatus = TargetStatus()
+    version: str = ""
+    generation: int = 1
+    created_at: datetime | None = None
+    deleted_at: datetime | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+    @property
+    def ref(self) -> Ref:
+        """The target's reference."""
+        return Ref(self.namespace, self.name)
