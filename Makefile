@@ -1,0 +1,35 @@
+# Two commands do all the set-up: `make demo` shows the main thing, `make test` checks everything.
+# The work is in tools/; PYTHON names the interpreter to use.
+
+PYTHON ?= python3
+# Where `make demo` installs, and where checks leave their reports.
+BUILD := .build
+# Two runs at once share nothing but the cache, which locks itself.
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast lint format lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: ## install into .build/demo and run a job on this machine
+	@sh tools/demo.sh "$(PYTHON)" "$(BUILD)/demo"
+
+test: ## install what the tests need, outside the tree, and run them all
+	@"$(PYTHON)" tools/check.py lint types layers fast machine
+
+test-fast: ## the tests that need no server, no root and no time, after the linters
+	@"$(PYTHON)" tools/check.py lint types layers fast
+
+lint: ## ruff, mypy and the import contracts
+	@"$(PYTHON)" tools/check.py lint types layers
+
+format: ## put the code into its form, and mend what can be mended safely
+	@bin=$$("$(PYTHON)" tools/environment.py test) && "$$bin/ruff" check --fix-only --quiet . && "$$bin/ruff" format .
+
+lock: ## pin and hash what pyproject.toml asks for
+	@sh tools/lock.sh "$(PYTHON)"
+
+clean: ## remove what was made in the tree; the cache outside it stays
+	rm -rf $(BUILD) dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -not -path './.git/*' -exec rm -rf {} +

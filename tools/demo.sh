@@ -1,0 +1,28 @@
+#!/bin/sh
+# Install Bascule into a folder of its own and run a job on this machine, with its output
+# as it appears. Nothing outside the folder is touched. Run by `make demo`.
+#
+# usage: tools/demo.sh PYTHON FOLDER
+set -eu
+
+cd "$(dirname "$0")/.."
+python=$1
+folder=$2
+
+bin=$("$python" tools/environment.py run build --into "$folder/venv")
+"$bin/python" -m pip --quiet --no-input --disable-pip-version-check install \
+    --no-deps --no-build-isolation --no-index --force-reinstall .
+
+BASCULE_HOME=$PWD/$folder/home
+export BASCULE_HOME
+name=demo-$(date +%s) # a new job each time: under the same name, `run` attaches to the old one
+
+show() { # show COMMAND...: as a person would type it
+    printf '\n$ %s\n' "$*"
+    "$@"
+}
+
+PATH=$bin:$PATH
+show bascule run examples/hello.sh --name "$name"
+show bascule get jobs
+show bascule describe job "$name"
