@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,7 +32,7 @@ DONE = "installed"
 def main() -> None:
     """Print the folder of programs of the environment that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="+", metavar="NAME", choices=sorted(file.stem for file in (ROOT / "requirements").glob("*.txt")))
+    parser.add_argument("names", nargs="+", metavar="NAME")
     parser.add_argument("--into", type=Path, help="the folder to make it in")
     asked = parser.parse_args()
     print(environment(*asked.names, into=asked.into))
@@ -58,7 +59,7 @@ def environment(*names: str, into: Path | None = None) -> Path:
 
 def fingerprint(requirements: list[Path]) -> str:
     """Name what the environment depends on: the requirements, and the interpreter that it links to."""
-    digest = hashlib.sha256("\0".join((platform.python_version(), platform.machine(), sys.base_prefix)).encode())
+    digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {sys.base_prefix}".encode())
     for file in requirements:
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
@@ -84,12 +85,8 @@ def make(folder: Path, requirements: list[Path]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True, symlinks=True)
     pip = [folder / "bin" / "python", "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
-    done = subprocess.run(
-        [*pip, "install", "--require-hashes", "--only-binary", ":all:", *(f"--requirement={file}" for file in requirements)],
-        check=False,
-        stdout=sys.stderr,
-    )
-    if done.returncode:
+    hashed = ["--require-hashes", "--only-binary=:all:", *(f"--requirement={file}" for file in requirements)]
+    if ask([*pip, "install", *hashed]):
         stop("pip could not install what is needed", hint="its own words are above; is the package index reachable?")
 
 
@@ -101,12 +98,15 @@ def require_ensurepip() -> None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         stop("this Python cannot make virtual environments", hint=f"as root: apt-get install {package}")
     say(f"this Python cannot make virtual environments: running `apt-get install {package}`")
-    quiet = {"check": False, "stdin": subprocess.DEVNULL, "stdout": sys.stderr}
-    settings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "update", "-qq"], env=settings, **quiet)  # a fresh machine has no lists yet
-    done = subprocess.run(["apt-get", "install", "-qq", "-y", package], env=settings, **quiet)
-    if done.returncode:
+    ask(["apt-get", "update", "-qq"])  # a fresh machine has no lists yet
+    if ask(["apt-get", "install", "-qq", "-y", package]):
         stop(f"`apt-get install {package}` failed", hint="its own words are above")
+
+
+def ask(command: Sequence[str | Path]) -> int:
+    """Run *command* without questions; return its exit code."""
+    settings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    return subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=settings).returncode
 
 
 def say(line: str) -> None:
