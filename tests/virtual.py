@@ -25,7 +25,7 @@ Ts = TypeVarTuple("Ts")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Deadlock(Exception):  # noqa: N818 - it is what happened, and no error of the loop
+class Deadlock(Exception):
     """Nothing is ready and no timer runs: the tasks in the message would wait for ever."""
 
 
@@ -41,8 +41,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Return the virtual seconds since the loop was made."""
         return self._virtual_now
 
-    def run_in_executor(  # type: ignore[override]
-        self, executor: object, func: Callable[[Unpack[Ts]], T], *args: Unpack[Ts]
+    def run_in_executor(
+        self, executor: object, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
         """Call *func* now: threads would make the course of a test a matter of luck."""
         future: asyncio.Future[T] = self.create_future()
