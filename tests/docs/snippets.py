@@ -1,0 +1,122 @@
+"""
+Take the snippets out of a page and run them, in order, in one folder.
+
+The word after the fence says what happens: ``console`` lines that begin with ``$ `` are
+typed into one shell, and what follows each must be in its output, ``...`` standing for
+anything; ``sh`` and ``python`` are run; ``yaml`` is read, and an object of ours validated;
+``text``, ``toml`` and ``json`` are only shown. ``file=NAME`` saves a snippet instead, and
+``not-run="why"`` leaves it alone.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from markdown_it import MarkdownIt
+
+ONLY_SHOWN = {"text", "toml", "json"}
+END = "\x1e"  # stands between the outputs of two commands
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """One fenced block of a page."""
+
+    where: str
+    language: str
+    options: dict[str, str]
+    text: str
+
+
+def snippets_of(page: Path) -> list[Snippet]:
+    """Return the fenced blocks of *page*, in order."""
+    snippets = []
+    for token in MarkdownIt().parse(page.read_text()):
+        if token.type == "fence" and token.map:
+            language, *options = shlex.split(token.info) or [""]
+            pairs = dict(option.partition("=")[::2] for option in options)
+            snippets.append(Snippet(f"{page.name}:{token.map[0] + 1}", language, pairs, token.content))
+    return snippets
+
+
+def run(snippet: Snippet, *, folder: Path, settings: dict[str, str]) -> None:
+    """Do in *folder* what a reader would do with *snippet*; raise AssertionError where the page is wrong."""
+    if "not-run" in snippet.options:
+        assert snippet.options["not-run"], f"{snippet.where} gives no reason not to run it"
+        return
+    if name := snippet.options.get("file"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(snippet.text)
+    match snippet.language:
+        case "console":
+            type_in(snippet, folder=folder, settings=settings)
+        case "sh" | "python" if not name:
+            program = ["sh", "-eu"] if snippet.language == "sh" else [sys.executable]
+            done = execute([*program, "-c", snippet.text], folder=folder, settings=settings)
+            assert done.returncode == 0, f"{snippet.where} ended with {done.returncode}:\n{done.stdout}"
+        case "yaml":
+            validate(snippet)
+        case language:
+            assert name or language in ONLY_SHOWN, f"{snippet.where} must say what it is"
+
+
+def type_in(snippet: Snippet, *, folder: Path, settings: dict[str, str]) -> None:
+    """Type the commands into one shell, and look for what the page shows after each."""
+    commands = list(commands_of(snippet.text))
+    assert commands, f"{snippet.where} has no line that begins with `$ `"
+    script = "\n".join(f"{command}\nset -- $?; printf '{END}%s{END}' $1; (exit $1)" for command, _ in commands)
+    done = execute(["sh", "-c", script], folder=folder, settings=settings)
+    outputs = done.stdout.split(END)[:-1]
+    assert len(outputs) == 2 * len(commands), f"{snippet.where} broke off:\n{done.stdout}"
+    for number, (command, shown) in enumerate(commands):
+        output, code = outputs[2 * number : 2 * number + 2]
+        code_is_shown = commands[number + 1 : number + 2] and "$?" in commands[number + 1][0]
+        assert code == "0" or code_is_shown, f"{snippet.where}: `{command}` ended with {code}:\n{output}"
+        assert first_absent(shown, output) is None, (
+            f"{snippet.where}: `{command}` does not print {first_absent(shown, output)!r} but:\n{output}"
+        )
+
+
+def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command with the lines that the page shows after it."""
+    for block in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        lines = block.splitlines()
+        length = 1 + next((n for n, line in enumerate(lines) if not line.endswith("\\")), 0)
+        yield "\n".join(lines[:length]), [line.strip() for line in lines[length:] if line.strip()]
+
+
+def first_absent(shown: list[str], output: str) -> str | None:
+    """Return the first line of *shown* that is not in *output* after those before it."""
+    printed = iter(output.splitlines())
+    for line in shown:
+        pattern = re.compile(".*".join(map(re.escape, line.split("..."))))
+        if line != "..." and not any(pattern.fullmatch(" ".join(other.split())) for other in printed):
+            return line
+    return None
+
+
+def execute(command: list[str], *, folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run *command* as a reader would, but without a terminal."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=settings,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=50,
+    )
+
+
+def validate(snippet: Snippet) -> None:
+    """Read the documents of a YAML snippet."""
+    for document in yaml.safe_load_all(snippet.text):
+        assert isinstance(document, dict), f"{snippet.where} is no YAML object"
