@@ -161,6 +161,9 @@ class Platform(Protocol):
     async def get(self, ref: Ref) -> Job | None:
         """Return the job as it is stored now."""
 
+    async def bearer(self, key: str) -> Job | None:
+        """Return the job of which *key* is or was the key of an attempt."""
+
     def list(self, selector: Selector) -> AsyncIterator[Job]:
         """Iterate over jobs, oldest first, in bounded memory."""
 

@@ -159,4 +159,3 @@ class Health(Noun, frozen=True):
     message: str = ""
     hint: str = ""
     checks: tuple[Check, ...] = ()
-

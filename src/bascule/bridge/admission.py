@@ -1,0 +1,66 @@
+"""What may be stored, and changed, and how: the rules that a platform without a schema server needs."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Literal
+
+from msgspec.structs import replace
+
+from bascule.errors import Conflict, Mistake
+from bascule.model import Job, JobSpec, Ref, Target, work_of
+from bascule.ports import Front, Manager
+
+Verb = Literal["created", "changed", "unchanged"]
+
+
+async def target_of(front: Front, job: Job) -> Target:
+    """Return the target that *job* names; raise `Mistake` naming those that exist."""
+    target = await front.target(job.target_ref)
+    if target is not None:
+        return target
+    known = [other.name async for other in front.targets()]
+    near = difflib.get_close_matches(job.spec.target.name, known, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(sorted(known)) or 'none'}"
+    raise Mistake(f"job `{job.name}`: there is no target `{job.target_ref}`", hint=hint)
+
+
+def differing_fields(one: JobSpec, other: JobSpec) -> list[str]:
+    """Return the JSON names of the fields in which the *work* of two specs differs."""
+    before, after = work_of(one), work_of(other)
+    names = zip(JobSpec.__struct_fields__, JobSpec.__struct_encode_fields__, strict=True)
+    return [shown for field, shown in names if getattr(before, field) != getattr(after, field)]
+
+
+def check_change(old: Job, wanted: JobSpec, manager: Manager | None) -> None:
+    """Raise `Mistake` where *wanted* changes what is frozen since the first intent."""
+    if old.status.attempt == 0:
+        return
+    frozen = differing_fields(old.spec, wanted)
+    if frozen:
+        raise Mistake(
+            f"job `{old.name}` was submitted already: {', '.join(f'`{name}`' for name in frozen)} cannot change",
+            hint="give the new work another name, or delete the job first",
+        )
+    moved = old.spec.resources.walltime != wanted.resources.walltime
+    if moved and manager is not None and not manager.abilities.update_walltime:
+        raise Mistake(
+            f"job `{old.name}`: this manager cannot change a walltime", hint="leave `resources.walltime` as it was"
+        )
+    if moved and wanted.resources.walltime is None:
+        raise Mistake(f"job `{old.name}`: a walltime cannot be taken away", hint="set a longer `resources.walltime`")
+
+
+async def change(front: Front, ref: Ref, **fields: object) -> Job | None:
+    """Set *fields* of a job's spec, whoever else writes; None where there is no such job."""
+    while True:
+        job = await front.get(ref)
+        if job is None:
+            return None
+        spec = replace(job.spec, **fields)
+        if spec == job.spec:
+            return job
+        try:
+            return await front.change(replace(job, spec=spec))
+        except Conflict:
+            continue

@@ -1,0 +1,193 @@
+"""One job, as a program holds it: wait for it, read its output, steer it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime
+
+from bascule.bridge import admission
+from bascule.errors import Mistake, Refused, Unavailable
+from bascule.model import Attempt, Handle, Job, JobStatus, Noun, Phase, Reason, Ref, StoredFile, Target
+from bascule.ports import Clock, Front, Manager, Stream
+
+PIECE = 256 * 1024
+FASTEST = 0.05
+SLOWEST = 1.0
+
+
+class Result(Noun, frozen=True):
+    """How a job ended."""
+
+    name: str
+    phase: Phase
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    id: str | None = None
+    key: str = ""
+    attempt: int = 0
+    target: str = ""
+    submitted_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    outputs: tuple[StoredFile, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+
+    @classmethod
+    def of(cls, job: Job) -> Result:
+        """Take the result out of *job*."""
+        status = job.status
+        names = [name for name in cls.__struct_fields__ if name not in {"name", "target"}]
+        return cls(name=job.name, target=job.spec.target.name, **{name: getattr(status, name) for name in names})
+
+
+class BridgeJob:
+    """A job that is stored, by its name."""
+
+    def __init__(
+        self,
+        ref: Ref,
+        *,
+        front: Front,
+        clock: Clock,
+        manager_of: Callable[[Target, str], Awaitable[Manager]],
+        checked: Callable[[], None],
+    ) -> None:
+        self.ref = ref
+        self._front = front
+        self._clock = clock
+        self._manager_of = manager_of
+        self._checked = checked
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.ref.name
+
+    async def get(self) -> Job:
+        """Return the job as it is stored; raise `Mistake` where it is gone."""
+        job = await self._front.get(self.ref)
+        if job is None:
+            raise Mistake(f"there is no job `{self.ref}`", hint="`bascule get jobs` lists them")
+        return job
+
+    async def status(self) -> JobStatus:
+        """Return how far it has come."""
+        return (await self.get()).status
+
+    async def watch(self) -> AsyncIterator[Job]:
+        """Give the job now and after each change, until it is over or gone."""
+        version: str | None = None
+        pause = FASTEST
+        while True:
+            self._checked()
+            job = await self._front.get(self.ref)
+            if job is None:
+                return
+            if job.version != version:
+                version, pause = job.version, FASTEST
+                yield job
+                if job.status.phase.is_final:
+                    return
+            await self._clock.sleep(pause)
+            pause = min(pause * 1.2, SLOWEST)
+
+    async def wait(self, timeout: float | None = None) -> Result:  # noqa: ASYNC109 - the public face has it
+        """
+        Wait for the end; raise `TimeoutError` after *timeout* seconds.
+
+        Raises `Refused` where the job is not accepted, so that it cannot end by itself.
+        """
+        async with asyncio.timeout(timeout):
+            last: Job | None = None
+            async for job in self.watch():
+                last = job
+                if job.status.reason in (Reason.NOT_ACCEPTED, Reason.TARGET_NOT_FOUND):
+                    raise Refused(
+                        f"job `{self.ref}` is not accepted: {job.status.message}", hint="change it, or its target"
+                    )
+            if last is None or not last.status.phase.is_final:
+                if last is not None and last.deleted_at is not None:
+                    return Result(
+                        name=self.name, phase=Phase.CANCELLED, message="deleted", target=last.spec.target.name
+                    )
+                raise Mistake(f"there is no job `{self.ref}`", hint="`bascule get jobs` lists them")
+            return Result.of(last)
+
+    async def logs(
+        self,
+        *,
+        follow: bool = False,
+        stream: Stream = "output",
+        offset: int = 0,
+        attempt: int | None = None,
+    ) -> AsyncIterator[bytes]:
+        """Give the job's output from byte *offset* on; with *follow* until the job is over, live."""
+        position = offset
+        pause = FASTEST
+        while True:
+            self._checked()
+            job = await self.get()
+            ended = job.status.phase.is_final or attempt not in (None, job.status.attempt)
+            handle = _handle_of(job, attempt)
+            moved = False
+            if handle is not None:
+                manager = await self._manager(job)
+                chunk = await manager.read(handle, stream, position, PIECE)
+                if chunk.data:
+                    position = chunk.offset + len(chunk.data)
+                    moved = True
+                    yield chunk.data
+            if moved:
+                pause = FASTEST
+                continue
+            if ended or not follow:
+                return
+            await self._clock.sleep(pause)
+            pause = min(pause * 1.3, SLOWEST)
+
+    async def cancel(self) -> None:
+        """Ask for the job's end."""
+        await self._set(cancel=True)
+
+    async def hold(self) -> None:
+        """Keep it waiting at the manager."""
+        await self._set(hold=True)
+
+    async def release(self) -> None:
+        """Let it go on."""
+        await self._set(hold=False, suspend=False)
+
+    async def delete(self) -> None:
+        """Remove it; a live job is cancelled first."""
+        if await self._front.delete(self.ref) is None:
+            raise Mistake(f"there is no job `{self.ref}`", hint="`bascule get jobs` lists them")
+
+    async def _set(self, **fields: object) -> None:
+        if await admission.change(self._front, self.ref, **fields) is None:
+            raise Mistake(f"there is no job `{self.ref}`", hint="`bascule get jobs` lists them")
+
+    async def _manager(self, job: Job) -> Manager:
+        target = await self._front.target(job.target_ref)
+        if target is None:
+            raise Unavailable(f"job `{self.ref}`: its target `{job.target_ref}` is gone", hint="make the target again")
+        return await self._manager_of(target, job.namespace)
+
+
+def _handle_of(job: Job, attempt: int | None) -> Handle | None:
+    status = job.status
+    if attempt in (None, status.attempt):
+        if status.handle is not None or attempt is not None or not status.attempts:
+            return status.handle
+        past = status.attempts[-1]
+    else:
+        found = [one for one in status.attempts if one.attempt == attempt]
+        if not found:
+            known = ", ".join(str(one.attempt) for one in status.attempts)
+            raise Mistake(
+                f"job `{job.ref}` has no attempt {attempt} on record", hint=f"there are: {known or status.attempt}"
+            )
+        past = found[0]
+    return Handle(past.id, past.key, place=past.place) if past.id else None

@@ -1,0 +1,255 @@
+"""
+The outside, as the core holds it: one connection per target and credential.
+
+A connection joins a manager with its monitor, knows whether the target answers, counts
+the jobs that are active there, and keeps the list of jobs that wait for it. What it
+learns about the target becomes the target's conditions, written when they change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Literal
+
+import structlog
+from msgspec.structs import replace
+
+from bascule.errors import Conflict, Error, Fenced, StoreFailed, Unavailable
+from bascule.model import Condition, Health, Ref, Target, TargetStatus
+from bascule.monitor import Monitor
+from bascule.ports import Clock, Manager, Platform
+
+FIRST_PROBE = 2.0
+LONGEST_PROBE = 120.0
+log = structlog.get_logger()
+
+Connect = Callable[[Target, str], Awaitable[Manager]]
+"""Make the manager of a target for jobs of a namespace; raises `Mistake` where the target is wrong."""
+
+
+class Connection:
+    """One target under one credential."""
+
+    def __init__(
+        self,
+        target: Target,
+        manager: Manager,
+        *,
+        platform: Platform,
+        clock: Clock,
+        wake: Callable[[Ref], None],
+    ) -> None:
+        limits = target.spec.limits
+        rest = limits.poll_interval.total_seconds() if limits.poll_interval else None
+        self.target = target
+        self.manager = manager
+        self.reachable: bool | None = None
+        self.silence = ""
+        self.monitor = Monitor(
+            manager.observe, manager.abilities, clock, wake=wake, heard=self._heard_by_monitor, rest=rest
+        )
+        self._platform = platform
+        self._clock = clock
+        self._wake = wake
+        self._waiting: set[Ref] = set()
+        self._probe = asyncio.Event()
+        self._written = target.status
+
+    async def run(self) -> None:
+        """Watch, and look for a silent target until it answers; until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.monitor.run(), name=f"monitor {self.target.name}")
+                tasks.create_task(self._look_for_silent_target(), name=f"probe {self.target.name}")
+        finally:
+            await self.manager.aclose()
+
+    def wait_for(self, ref: Ref) -> None:
+        """Note that *ref* waits for this target, to be woken when it answers."""
+        self._waiting.add(ref)
+
+    def heard(self, trouble: Error | None) -> None:
+        """Take note of how a call to the manager went: None is an answer."""
+        if trouble is None or not isinstance(trouble, Unavailable):
+            if self.reachable is not True:
+                self.reachable, self.silence = True, ""
+                self.wake_waiting()
+        else:
+            words = f"{trouble.message} ({trouble.hint})" if trouble.hint else trouble.message
+            self.silence = words
+            self.reachable = False
+            self._probe.set()
+
+    def wake_waiting(self) -> None:
+        """Let every waiting job look again."""
+        waiting, self._waiting = self._waiting, set()
+        for ref in waiting:
+            self._wake(ref)
+
+    def _heard_by_monitor(self, trouble: Error | None) -> None:
+        was = self.reachable
+        self.heard(trouble)
+        if self.reachable is not was or was is None:
+            self._probe.set()
+
+    async def _look_for_silent_target(self) -> None:
+        wait = FIRST_PROBE
+        while True:
+            await self._probe.wait()
+            self._probe.clear()
+            health = await self.manager.probe()
+            if health.reachable and health.authenticated and health.compatible:
+                wait = FIRST_PROBE
+                self.heard(None)
+            else:
+                self.heard(Unavailable(health.message, hint=health.hint))
+            await self.write(health)
+            if not self.reachable:
+                await self._clock.sleep(wait)
+                wait = min(wait * 2.0, LONGEST_PROBE)
+                self._probe.set()
+
+    async def write(self, health: Health) -> None:
+        """Put *health* into the target's conditions, if it differs."""
+        status = conditions_of(health, self._written, self.target.generation, self._clock.now())
+        if status == self._written:
+            return
+        try:
+            fresh = await self._platform.target(self.target.ref)
+            if fresh is not None and fresh.uid == self.target.uid:
+                await self._platform.save_target(replace(fresh, status=status))
+            self._written = status
+        except Fenced:
+            raise
+        except (Conflict, StoreFailed) as trouble:
+            log.warning("target.not_written", target=str(self.target.ref), error=str(trouble))
+
+
+class Connections:
+    """All connections, made when first needed and made anew when their target changes."""
+
+    def __init__(self, connect: Connect, *, platform: Platform, clock: Clock, wake: Callable[[Ref], None]) -> None:
+        self._connect = connect
+        self._platform = platform
+        self._clock = clock
+        self._wake = wake
+        self._open: dict[tuple[Ref, str], Connection] = {}
+        self._tasks: dict[tuple[Ref, str], asyncio.Task[None]] = {}
+        self._active: dict[Ref, set[Ref]] = {}
+        self._limits: dict[Ref, int | None] = {}
+        self._want_room: dict[Ref, dict[Ref, None]] = {}
+        self._lock = asyncio.Lock()
+        self._group: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Own the connections' tasks until cancelled; they end with it."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            await asyncio.get_running_loop().create_future()
+
+    def all(self) -> list[Connection]:
+        """Return the open connections."""
+        return list(self._open.values())
+
+    async def to(self, target: Target, namespace: str) -> Connection:
+        """Return the connection for jobs of *namespace*; raise `Mistake` where the target is wrong."""
+        secret = target.spec.credentials.secret
+        whose = namespace if secret is not None and secret.from_ == "JobNamespace" else ""
+        key = (target.ref, whose)
+        found = self._open.get(key)
+        if found is not None and _is_same(found.target, target):
+            return found
+        async with self._lock:
+            found = self._open.get(key)
+            if found is not None and _is_same(found.target, target):
+                return found
+            if found is not None:
+                await self._close(key)
+            manager = await self._connect(target, namespace)
+            made = Connection(target, manager, platform=self._platform, clock=self._clock, wake=self._wake)
+            if found is not None:
+                for ref in found.monitor.handles():
+                    self._wake(ref)
+                found.wake_waiting()
+            self._open[key] = made
+            if self._group is None:
+                raise RuntimeError("connections are used before they run")
+            self._tasks[key] = self._group.create_task(made.run(), name=f"connection {target.ref}")
+            return made
+
+    def may_start(self, target: Target, ref: Ref) -> bool:
+        """Tell whether *ref* may become active there, and keep its place if so."""
+        active = self._active.setdefault(target.ref, set())
+        limit = self._limits[target.ref] = target.spec.limits.active_jobs
+        if ref not in active and limit is not None and len(active) >= limit:
+            return False
+        active.add(ref)
+        return True
+
+    def count_in(self, target: Ref, ref: Ref) -> None:
+        """Count an active job, whatever the limit."""
+        self._active.setdefault(target, set()).add(ref)
+
+    def count_out(self, target: Ref, ref: Ref) -> None:
+        """Make room: *ref* is not active there. The first that waits for room is woken."""
+        active = self._active.get(target)
+        if active is None:
+            return
+        active.discard(ref)
+        waiting, limit = self._want_room.get(target), self._limits.get(target)
+        if waiting and (limit is None or len(active) < limit):
+            first = next(iter(waiting))
+            del waiting[first]
+            self._wake(first)
+
+    def wait_for_room(self, target: Ref, ref: Ref) -> None:
+        """Let *ref* be woken when there is room, in the order of asking."""
+        self._want_room.setdefault(target, {})[ref] = None
+
+    def count_out_everywhere(self, ref: Ref) -> None:
+        """Make room wherever *ref* was counted: it is gone."""
+        for target in list(self._active):
+            self._want_room.get(target, {}).pop(ref, None)
+            self.count_out(target, ref)
+
+    async def _close(self, key: tuple[Ref, str]) -> None:
+        self._open.pop(key, None)
+        task = self._tasks.pop(key, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def conditions_of(health: Health, before: TargetStatus, generation: int, now: datetime) -> TargetStatus:
+    """Return the target's status after a probe; *before* itself where nothing moved."""
+    silent = not health.reachable
+    verdicts: dict[str, bool | None] = {
+        "Reachable": health.reachable,
+        "Authenticated": None if silent else health.authenticated,
+        "Compatible": None if silent or not health.authenticated else health.compatible,
+        "Ready": health.reachable and health.authenticated and health.compatible,
+    }
+    old = {condition.type: condition for condition in before.conditions}
+    conditions = []
+    for kind, verdict in verdicts.items():
+        word: Literal["True", "False", "Unknown"] = "Unknown" if verdict is None else "True" if verdict else "False"
+        message = "" if verdict else health.message
+        previous = old.get(kind)
+        if previous is not None and previous.status == word and previous.message == message:
+            conditions.append(previous)
+            continue
+        moved = now if previous is None or previous.status != word else previous.last_transition_time
+        reason = {"True": "Ok", "False": "ProbeFailed", "Unknown": "NotReached"}[word]
+        conditions.append(Condition(kind, word, reason, message, moved, generation))
+    version = health.version or before.version
+    after = replace(before, version=version, conditions=tuple(conditions), observed_generation=generation)
+    return before if after == before else replace(after, changed_at=now)
+
+
+def _is_same(one: Target, other: Target) -> bool:
+    return one.uid == other.uid and one.spec == other.spec
+
+
+__all__ = ["Connect", "Connection", "Connections", "conditions_of"]

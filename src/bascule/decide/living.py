@@ -1,0 +1,277 @@
+"""
+A job that lives outside: take in what the manager says, then ask for what is wanted.
+
+Silence never changes a phase. What is wanted (stop, release, hold, walltime, warning)
+is compared with what is on record, one action a step.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from bascule.decide.ending import end_attempt
+from bascule.decide.plan import (
+    Cancel,
+    Done,
+    Hold,
+    Plan,
+    Release,
+    Seen,
+    Signal,
+    Trouble,
+    Unhold,
+    Update,
+)
+from bascule.decide.stopping import ask_again_in, ended_by_stop, wanted_stop
+from bascule.model import (
+    Absent,
+    CannotTell,
+    Event,
+    Handle,
+    Job,
+    JobStatus,
+    ManagerView,
+    Phase,
+    Reason,
+    Report,
+    Source,
+    Stop,
+)
+
+TROUBLE_AGAIN = 30.0
+CANNOT_TELL_AGAIN = 60.0
+
+
+def living(job: Job, handle: Handle, seen: Seen, now: datetime) -> Plan:
+    """Decide for a job whose outside id is known and whose end is not."""
+    status, events = _after_action(job, seen, now)
+    match seen.news:
+        case Report(phase=Phase() as phase) as report if report.is_over:
+            return _over(job, status, report, phase, now)
+        case Report() as report:
+            status, more = _take_in(status, report, now)
+            events = (*events, *more)
+        case Absent() as absent:
+            plan = _absent(job, status, absent, seen, now)
+            if plan is not None:
+                return plan
+        case CannotTell(why=why):
+            plan_or_status = _cannot_tell(job, status, why, now)
+            if isinstance(plan_or_status, Plan):
+                return plan_or_status
+            if status.phase is not Phase.UNKNOWN:
+                events = (*events, Event(now, "Unknown", plan_or_status.message, "Warning"))
+            status = plan_or_status
+    plan = _next(job, status, handle, seen, now)
+    return replace(plan, events=(*events, *plan.events))
+
+
+def _take_in(status: JobStatus, report: Report, now: datetime) -> tuple[JobStatus, tuple[Event, ...]]:
+    """Put what a live *report* says into the status."""
+    view = ManagerView(
+        state=report.state,
+        reason=report.why,
+        nodes=report.nodes,
+        restarts=report.restarts,
+        expected_start=report.expected_start,
+    )
+    phase = report.phase if report.phase is not None and not report.phase.is_final else status.phase
+    if status.phase is Phase.UNKNOWN and report.phase is None:
+        phase = Phase.UNKNOWN
+    released_at = status.released_at
+    if released_at is None and phase is Phase.HELD and status.intent is not None and status.intent.held:
+        phase = Phase.SUBMITTING
+    elif released_at is None and report.phase is not None:
+        released_at = now
+    started = status.started_at
+    if phase is Phase.RUNNING:
+        started = report.started_at or started or now
+    elif phase in (Phase.QUEUED, Phase.HELD):
+        started = None
+    changed = replace(
+        status,
+        phase=phase,
+        reason=Reason.CANCELLING if status.stop else report.reason,
+        message=report.explanation or report.state,
+        manager=view,
+        released_at=released_at,
+        started_at=started,
+        submitted_at=report.submitted_at or status.submitted_at,
+        unknown_since=None if phase is not Phase.UNKNOWN else status.unknown_since,
+        tasks=report.tasks or status.tasks,
+        exit_code=None,
+        signal=None,
+    )
+    if changed != status:
+        changed = replace(changed, observed_at=now, observed_by=report.source)
+    events: tuple[Event, ...] = ()
+    if status.manager is not None and report.restarts > status.manager.restarts:
+        events = (Event(now, "Restarted", f"the manager started it again (restart {report.restarts})", "Warning"),)
+    if phase is not status.phase:
+        events = (*events, Event(now, str(phase), report.explanation or report.state))
+    return changed, events
+
+
+def _over(job: Job, status: JobStatus, report: Report, said: Phase, now: datetime) -> Plan:
+    ended = replace(
+        status,
+        manager=ManagerView(state=report.state, reason=report.why, nodes=report.nodes, restarts=report.restarts),
+        exit_code=report.exit_code,
+        signal=report.signal,
+        observed_at=now,
+        observed_by=report.source,
+        submitted_at=report.submitted_at or status.submitted_at,
+        started_at=report.started_at or status.started_at,
+        finished_at=report.finished_at or now,
+        released_at=status.released_at or now,
+        tasks=report.tasks or status.tasks,
+    )
+    verdict = ended_by_stop(job, ended, report)
+    if verdict is not None:
+        phase, reason, message = verdict
+    else:
+        phase, reason, message = said, report.reason, report.explanation or report.state
+    return end_attempt(job, ended, now, phase=phase, reason=reason, message=message)
+
+
+def _absent(job: Job, status: JobStatus, absent: Absent, seen: Seen, now: datetime) -> Plan | None:
+    """The manager knows no such job: established loss, once it has had time to settle."""
+    if job.spec.adopt is not None and status.manager is None:
+        message = f"the manager has no job `{job.spec.adopt.id}` ({absent.evidence})"
+        return end_attempt(job, status, now, phase=Phase.FAILED, reason=Reason.REFUSED, message=message)
+    asked_at = status.intent.asked_at if status.intent else status.submitted_at or now
+    settles = timedelta(seconds=seen.abilities.settles) if seen.abilities else timedelta(minutes=1)
+    if absent.as_of < asked_at + settles:
+        return None
+    ended = replace(status, observed_at=now, observed_by=Source.INFERRED)
+    if status.stop is not None and status.stop.asked_at is not None:
+        phase, reason, words = ended_by_stop(job, ended, None) or (Phase.CANCELLED, "", "")
+        message = words or f"the manager no longer has it ({absent.evidence})"
+        return end_attempt(job, ended, now, phase=phase, reason=reason, message=message)
+    message = f"the manager no longer knows this job ({absent.evidence})"
+    return end_attempt(job, ended, now, phase=Phase.FAILED, reason=Reason.LOST, message=message)
+
+
+def _cannot_tell(job: Job, status: JobStatus, why: str, now: datetime) -> JobStatus | Plan:
+    since = status.unknown_since or now
+    message = f"the manager cannot tell what became of it: {why}"
+    limit = job.spec.deadlines.unknown
+    if limit is not None and now - since >= limit:
+        return end_attempt(job, status, now, phase=Phase.FAILED, reason=Reason.LOST, message=message, proven=False)
+    return replace(status, phase=Phase.UNKNOWN, reason=Reason.CANNOT_TELL, message=message, unknown_since=since)
+
+
+def _after_action(job: Job, seen: Seen, now: datetime) -> tuple[JobStatus, tuple[Event, ...]]:
+    """Put on record what became of this pass's last action."""
+    status = job.status
+    if seen.happened is None:
+        return status, ()
+    action, result = seen.happened.action, seen.happened.result
+    match action, result:
+        case Release(), Done():
+            return replace(status, released_at=now, message="released"), ()
+        case Cancel(), Done() if status.stop is not None:
+            return _stop_asked(status, status.stop, now), (
+                Event(now, "Stopping", f"asked the manager to end it ({status.stop.cause})"),
+            )
+        case Cancel(), Trouble() as trouble if status.stop is not None:
+            asked = status
+            if trouble.kind == "Uncertain":
+                asked = _stop_asked(status, status.stop, now)
+            return replace(asked, message=f"not stopped yet: {trouble.message}"), (
+                Event(now, "NotStopped", trouble.message, "Warning"),
+            )
+        case Hold(), Done():
+            return replace(status, holding=True), (Event(now, "Held", "held as asked"),)
+        case Unhold(), Done():
+            return replace(status, holding=False), (Event(now, "Released", "released as asked"),)
+        case Update(walltime=_), Done():
+            wanted = job.spec.resources.walltime
+            return replace(status, walltime=wanted), (Event(now, "WalltimeChanged", f"walltime is now {wanted}"),)
+        case Update(walltime=_), Trouble(kind="Refused" | "Mistake") as trouble:
+            event = Event(now, "WalltimeRefused", trouble.message, "Warning")
+            return replace(status, walltime=job.spec.resources.walltime), (event,)
+        case _, Trouble() as trouble if not isinstance(action, Signal):
+            return replace(status, message=trouble.message), ()
+    return status, ()
+
+
+def _stop_asked(status: JobStatus, stop: Stop, now: datetime) -> JobStatus:
+    return replace(status, stop=replace(stop, asked_at=now, tries=stop.tries + 1))
+
+
+def _next(job: Job, status: JobStatus, handle: Handle, seen: Seen, now: datetime) -> Plan:
+    """Return the next thing to ask of the manager, if any."""
+    failed = seen.happened is not None and isinstance(seen.happened.result, Trouble)
+    retry_after = TROUBLE_AGAIN
+    if seen.happened is not None and isinstance(seen.happened.result, Trouble):
+        retry_after = seen.happened.result.retry_after or TROUBLE_AGAIN
+    if _is_let_go(job, status):
+        if status.intent is not None and status.intent.held and status.released_at is None and not failed:
+            return Plan(status=status, action=Release(handle))
+        return Plan(status=status, remove=not failed, look_again_in=retry_after)
+    stop, due = wanted_stop(job, status, seen.abilities, now)
+    waits = [seconds for seconds in (due,) if seconds is not None]
+    if stop is not None:
+        if status.stop is None or status.stop.cause is not stop.cause:
+            status = replace(status, stop=stop, reason=Reason.CANCELLING)
+        left = ask_again_in(status.stop or stop, now)
+        if left <= 0 and not failed:
+            return Plan(status=status, action=Cancel(handle))
+        return Plan(status=status, look_again_in=max(left, 1.0) if not failed else retry_after)
+    if status.phase is Phase.UNKNOWN:
+        waits.append(CANNOT_TELL_AGAIN)
+        return Plan(status=status, look_again_in=min(waits))
+    if failed:
+        return Plan(status=status, look_again_in=min([*waits, retry_after]))
+    action, status, event = _wish(job, status, handle, seen, now)
+    if action is not None:
+        return Plan(status=status, action=action, events=(event,) if event else ())
+    if (left_to_warn := _warning_due(job, status, seen, now)) is not None:
+        waits.append(left_to_warn)
+    return Plan(status=status, look_again_in=min(waits) if waits else None)
+
+
+def _is_let_go(job: Job, status: JobStatus) -> bool:
+    """A deleted job that is to run on."""
+    return job.deleted_at is not None and job.spec.on_delete == "Detach" and not job.spec.cancel
+
+
+def _wish(
+    job: Job, status: JobStatus, handle: Handle, seen: Seen, now: datetime
+) -> tuple[Release | Hold | Unhold | Update | Signal | None, JobStatus, Event | None]:
+    abilities = seen.abilities
+    if abilities is None:
+        return None, status, None
+    if status.released_at is None and status.intent is not None and status.intent.held:
+        if job.spec.hold and abilities.hold:
+            return None, replace(status, released_at=now, holding=True), None
+        return Release(handle), status, None
+    waits = status.phase in (Phase.QUEUED, Phase.HELD, Phase.SUBMITTING)
+    if abilities.hold and waits and job.spec.hold and not status.holding:
+        return Hold(handle), status, None
+    if abilities.hold and not job.spec.hold and status.holding:
+        if status.phase is Phase.RUNNING:
+            return None, replace(status, holding=False), None
+        return Unhold(handle), status, None
+    wanted = job.spec.resources.walltime
+    if abilities.update_walltime and wanted is not None and wanted != status.walltime:
+        return Update(handle, wanted), status, None
+    left = _warning_due(job, status, seen, now)
+    if left is not None and left <= 0 and job.spec.signal is not None:
+        name = job.spec.signal.name
+        event = Event(now, "Warned", f"sent {name}, {job.spec.signal.before} before the walltime ends")
+        return Signal(handle, name), replace(status, warned_at=now), event
+    return None, status, None
+
+
+def _warning_due(job: Job, status: JobStatus, seen: Seen, now: datetime) -> float | None:
+    """Return the seconds until we must send the warning signal ourselves; None where we need not."""
+    warn, walltime, abilities = job.spec.signal, job.spec.resources.walltime, seen.abilities
+    if warn is None or walltime is None or abilities is None or abilities.warns or not abilities.signal:
+        return None
+    if status.phase is not Phase.RUNNING or status.started_at is None or status.warned_at is not None:
+        return None
+    return (status.started_at + walltime - warn.before - now).total_seconds()

@@ -1,0 +1,113 @@
+"""
+The loop: keep every job of a platform moving.
+
+One TaskGroup holds the workers, the watch, the connections with their monitors, the
+sweeper and the resync. If one of them dies the runner dies with it: no zombies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import NamedTuple
+
+import structlog
+
+from bascule.connections import Connect, Connections
+from bascule.model import Ref
+from bascule.ports import Clock, Platform, Selector
+from bascule.reconcile import Reconciler
+from bascule.sweeper import sweep
+from bascule.workqueue import KeyedQueue
+
+log = structlog.get_logger()
+
+
+class Pace(NamedTuple):
+    """How hard a runner works; times in seconds."""
+
+    workers: int = 32
+    per_target: int = 16
+    resync: float = 1800.0
+    first_sweep: float = 60.0
+    sweep: float = 600.0
+
+
+class Runner:
+    """Drives every job of *platform*; only one may do so at a time."""
+
+    def __init__(self, platform: Platform, connect: Connect, clock: Clock, *, pace: Pace = Pace()) -> None:  # noqa: B008 - immutable
+        self._platform = platform
+        self._clock = clock
+        self._pace = pace
+        self._queue: KeyedQueue[Ref] = KeyedQueue(clock, per_group=pace.per_target)
+        self._targets: dict[Ref, Ref] = {}
+        self.connections = Connections(connect, platform=platform, clock=clock, wake=self.wake)
+        self._reconciler = Reconciler(platform, self.connections, clock)
+        self._listed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Keep everything moving until cancelled; raises `Fenced` where another driver took over."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.connections.run(), name="connections")
+            tasks.create_task(self._watch(), name="watch")
+            tasks.create_task(self._resync(), name="resync")
+            tasks.create_task(self._sweep(), name="sweep")
+            for number in range(self._pace.workers):
+                tasks.create_task(self._queue.work(self._look), name=f"worker {number}")
+
+    def wake(self, ref: Ref) -> None:
+        """Look at *ref* as soon as may be."""
+        self._queue.add(ref, self._targets.get(ref))
+
+    async def caught_up(self) -> None:
+        """Wait until every live job was looked at and every target in use was asked once."""
+        await self._listed.wait()
+        while len(self._queue) or not all(
+            connection.reachable is not None or not len(connection.monitor) for connection in self.connections.all()
+        ):
+            await self._clock.sleep(0.02)
+
+    async def _look(self, ref: Ref) -> float | None:
+        again = await self._reconciler.look(ref)
+        if again is None and await self._platform.get(ref) is None:
+            self._targets.pop(ref, None)
+            self._queue.forget(ref)
+        return again
+
+    async def _watch(self) -> None:
+        async with aclosing(self._platform.watch()) as changes:  # type: ignore[type-var]
+            async for change in changes:
+                if change.kind == "job":
+                    await self._place(change.ref)
+                    for dependent in self._reconciler.dependents(change.ref):
+                        self.wake(dependent)
+                else:
+                    for ref, target in list(self._targets.items()):
+                        if target == change.ref:
+                            self.wake(ref)
+        raise RuntimeError("the watch has ended")
+
+    async def _place(self, ref: Ref) -> None:
+        """Note which target *ref* goes to, so that it waits in the right line, and wake it."""
+        if ref not in self._targets:
+            job = await self._platform.get(ref)
+            if job is not None:
+                self._targets[ref] = job.target_ref
+        self.wake(ref)
+
+    async def _resync(self) -> None:
+        while True:
+            async with aclosing(self._platform.list(Selector(live=True))) as jobs:  # type: ignore[type-var]
+                async for job in jobs:
+                    self._targets[job.ref] = job.target_ref
+                    self.wake(job.ref)
+            self._listed.set()
+            await self._clock.sleep(self._pace.resync)
+
+    async def _sweep(self) -> None:
+        await self._clock.sleep(self._pace.first_sweep)
+        while True:
+            for connection in self.connections.all():
+                await sweep(connection, self._platform)
+            await self._clock.sleep(self._pace.sweep)
