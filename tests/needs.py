@@ -56,7 +56,6 @@ def may_make_cgroups() -> bool:
 
 
 needs_root = needs("root", lambda: os.geteuid() == 0, hint="run the tests as root")
-needs_other_than_root = needs("a user other than root", lambda: os.geteuid() != 0, hint="run the tests as a user")
 needs_cgroup = needs("a cgroup of its own with a memory limit", may_make_cgroups, hint="run the tests as root")
 needs_debian = needs("Debian", Path("/etc/debian_version").is_file, hint="run the tests on Debian")
 
