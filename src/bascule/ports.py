@@ -97,8 +97,8 @@ class Manager(Protocol):
     async def observe(self, handles: Sequence[Handle], cursor: str = "") -> Observation:
         """Ask for all *handles* in as few requests as the API allows. An empty key means: by id alone."""
 
-    async def cancel(self, handle: Handle) -> None:
-        """Ask to end the job and all it started; a job that is over already is no error."""
+    async def cancel(self, handle: Handle, index: int | None = None) -> None:
+        """Ask to end the job and all it started; one that is over already is no error. *index*: one task of an array."""
 
     async def signal(self, handle: Handle, name: str) -> None:
         """Send the signal *name* (``USR1``) to the job."""
@@ -115,8 +115,10 @@ class Manager(Protocol):
     async def sweep(self, installation: str) -> Sequence[Stray]:
         """List what bears a key of *installation*."""
 
-    async def read(self, handle: Handle, stream: Stream, offset: int, limit: int) -> Chunk:
-        """Read at most *limit* bytes of the job's output; nothing yet is an empty chunk."""
+    async def read(
+        self, handle: Handle, stream: Stream, offset: int, limit: int, index: int | None = None
+    ) -> Chunk:
+        """Read at most *limit* bytes of the output, of task *index* of an array; nothing yet is an empty chunk."""
 
     async def forget(self, handle: Handle) -> None:
         """Remove what we keep on the manager's side for a job that is over and deleted."""
