@@ -1,0 +1,94 @@
+"""Open a home: the folder, the schema, whether the database is the one that was here, then the store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from datetime import datetime
+from pathlib import Path
+
+from bascule.errors import Unavailable
+from bascule.model import Target, TargetSpec, installation_from
+from bascule.platforms.embedded import target_works
+from bascule.platforms.embedded.driving import one_at_a_time
+from bascule.platforms.embedded.faults import translated
+from bascule.platforms.embedded.home import Home, default_home, prepare_home
+from bascule.platforms.embedded.rows import ticks_of
+from bascule.platforms.embedded.schema import connect, is_current, migrate
+from bascule.platforms.embedded.settings import Settings
+from bascule.platforms.embedded.store import Store
+from bascule.platforms.embedded.witness import Witness
+from bascule.platforms.embedded.writing import Transaction
+from bascule.ports import Clock
+
+AS_PEOPLE_NEED_IT = Settings()
+
+
+@asynccontextmanager
+async def open_store(
+    path: Path | None, clock: Clock, *, drive: bool = False, settings: Settings = AS_PEOPLE_NEED_IT
+) -> AsyncIterator[Store]:
+    """
+    Open the home at *path* (None: the user's own), made where there is none, and close it at the end.
+
+    With *drive*, lead it; raise `Unavailable` where another process does.
+    """
+    home = prepare_home(path or default_home(), settings.mounts)
+    with translated(home.database):
+        _prepare_database(home, clock.now(), settings)
+        store = Store(home, clock, settings)
+    try:
+        if drive and not await store.lead():
+            raise Unavailable(
+                f"home `{home}` is driven by {store.driver() or 'another process'} already",
+                hint="it moves all jobs of this home; `bascule wait` and `bascule logs` work beside it",
+            )
+        yield store
+    finally:
+        await store.aclose()
+
+
+def _prepare_database(home: Home, now: datetime, settings: Settings) -> None:
+    """Make the database or bring it up to date, and see whether it is older than the truth."""
+    # Before SQLite makes it, which would let others read it; its companions take over the mode.
+    home.database.touch(mode=0o600)
+    connection = connect(home.database, synchronous=settings.synchronous, patience=settings.patience)
+    with closing(connection):
+        if not is_current(connection):
+            with one_at_a_time(home.path / "opening.lock"):
+                migrate(connection, home.database, lambda new: _fill(new, home, now, settings))
+        _distrust_a_copy(connection, home, now)
+
+
+def _fill(connection: sqlite3.Connection, home: Home, now: datetime, settings: Settings) -> None:
+    """Give a new database its name, and the target that every machine has."""
+    home.witness.unlink(missing_ok=True)  # of a database that was here before
+    connection.execute(
+        "INSERT INTO meta (one, installation, epoch, seq) VALUES (1, ?, 0, 0)",
+        (installation_from(settings.fresh_id()),),
+    )
+    transaction = Transaction(connection)
+    local = Target(namespace="default", name="local", uid="", spec=TargetSpec(manager="local"))
+    target_works.put(local, uid=settings.fresh_id(), now=now)(transaction)
+    connection.execute("UPDATE meta SET seq = ?", (transaction.seq,))
+
+
+def _distrust_a_copy(connection: sqlite3.Connection, home: Home, now: datetime) -> None:
+    """Remember durably where the database is a copy from a backup; see `witness`."""
+    # In this order: a driver that is at work writes the database first, then the witness.
+    witness = Witness.read(home.witness)
+    epoch, seq = connection.execute("SELECT epoch, seq FROM meta").fetchall()[0]
+    present = Witness(epoch, seq, home.database.stat().st_ino)
+    if witness is None:
+        if epoch == 0:
+            return  # never driven
+        witness = present
+    elif not witness.is_ahead_of(present):
+        return
+    # Ahead of all that was ever given, so that no version means two things.
+    true = Witness(max(epoch, witness.epoch), max(seq, witness.seq), present.file)
+    connection.execute(
+        "UPDATE meta SET epoch = ?, seq = ?, distrusts_before = ?", (true.epoch, true.seq, ticks_of(now))
+    )
+    true.write(home.witness)

@@ -1,0 +1,99 @@
+"""Rows of the database to nouns, and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bascule.model import (
+    Event,
+    Job,
+    JobSpec,
+    JobStatus,
+    Target,
+    TargetSpec,
+    TargetStatus,
+    from_json,
+    key_for,
+    to_json,
+)
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TICK = timedelta(microseconds=1)
+
+JOB = (
+    "namespace, name, uid, version, generation, created_at, deleted_at, labels, annotations, status, "
+    "(SELECT spec FROM specs WHERE job = jobs.id), id"
+)
+TARGET = "namespace, name, uid, version, generation, created_at, labels, annotations, spec, status, id"
+
+
+def job_of(row: tuple[Any, ...]) -> Job:
+    """Return the job whose columns `JOB` are in *row*."""
+    namespace, name, uid, version, generation, created, deleted, labels, annotations, status, spec, _ = row
+    return Job(
+        namespace=namespace,
+        name=name,
+        uid=uid,
+        spec=from_json(spec, JobSpec),
+        status=from_json(status, JobStatus),
+        version=str(version),
+        generation=generation,
+        created_at=time_of(created),
+        deleted_at=time_of(deleted),
+        labels=from_json(labels, dict[str, str]),
+        annotations=from_json(annotations, dict[str, str]),
+    )
+
+
+def target_of(row: tuple[Any, ...]) -> Target:
+    """Return the target whose columns `TARGET` are in *row*."""
+    namespace, name, uid, version, generation, created, labels, annotations, spec, status, _ = row
+    return Target(
+        namespace=namespace,
+        name=name,
+        uid=uid,
+        spec=from_json(spec, TargetSpec),
+        status=from_json(status, TargetStatus),
+        version=str(version),
+        generation=generation,
+        created_at=time_of(created),
+        labels=from_json(labels, dict[str, str]),
+        annotations=from_json(annotations, dict[str, str]),
+    )
+
+
+def event_of(row: tuple[Any, ...]) -> Event:
+    """Return the event whose time, reason, message and type are in *row*."""
+    at, reason, message, kind = row
+    return Event(at=EPOCH + at * _TICK, reason=reason, message=message, type=kind)
+
+
+def is_live(status: JobStatus, deleted_at: object) -> bool:
+    """Tell whether a job may still need something: it is not final, or is being deleted."""
+    return deleted_at is not None or not status.phase.is_final
+
+
+def ticks_of(time: datetime | None) -> int | None:
+    """Return *time* as it is stored."""
+    return None if time is None else (time - EPOCH) // _TICK
+
+
+def time_of(ticks: int | None) -> datetime | None:
+    """Return the time that is stored as *ticks*."""
+    return None if ticks is None else EPOCH + ticks * _TICK
+
+
+def text_of(value: object) -> str:
+    """Return *value* as JSON text, which SQLite's own functions read too."""
+    return to_json(value).decode()
+
+
+def uid_part_of(uid: str) -> str:
+    """Return the part of *uid* that keys carry, by which a key's job is found."""
+    return key_for("any", installation="any", uid=uid, attempt=1).split("-")[-2]
+
+
+def version_of(version: str) -> int:
+    """Return an object's version as it is stored; one that was never given fits nothing."""
+    return int(version) if version.isascii() and version.isdigit() else -1

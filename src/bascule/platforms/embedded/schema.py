@@ -1,0 +1,156 @@
+"""
+The tables, how they came to be, and how they are opened.
+
+``meta.seq`` counts all changes. An object's *version* is the count at its last write, so
+it also says what changed since when; ``jobs.id`` is the count at its first, so it orders
+by age. Specs lie apart from jobs, so that neither a status write nor a table for people
+has to carry a script of a megabyte along.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from bascule.errors import Mistake
+
+APPLICATION = 0x42534355  # "BSCU": what `file` and others may know the database by
+
+_FIRST = """
+CREATE TABLE meta (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    installation TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    distrusts_before INTEGER
+);
+CREATE TABLE jobs (
+    id INTEGER PRIMARY KEY,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    uid TEXT NOT NULL,
+    uid_part TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    live INTEGER NOT NULL,
+    target_namespace TEXT NOT NULL,
+    target TEXT NOT NULL,
+    phase TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    outside_id TEXT,
+    attempt INTEGER NOT NULL,
+    exit_code INTEGER,
+    created_at INTEGER NOT NULL,
+    started_at INTEGER,
+    finished_at INTEGER,
+    deleted_at INTEGER,
+    message TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    annotations TEXT NOT NULL,
+    status TEXT NOT NULL,
+    UNIQUE (namespace, name)
+);
+CREATE UNIQUE INDEX jobs_by_version ON jobs (version);
+CREATE INDEX jobs_by_uid_part ON jobs (uid_part);
+CREATE INDEX jobs_live ON jobs (id) WHERE live = 1;
+CREATE TABLE specs (
+    job INTEGER PRIMARY KEY,
+    spec TEXT NOT NULL
+);
+CREATE TABLE events (
+    job INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    message TEXT NOT NULL,
+    PRIMARY KEY (job, n)
+) WITHOUT ROWID;
+CREATE TABLE targets (
+    id INTEGER PRIMARY KEY,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    uid TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    labels TEXT NOT NULL,
+    annotations TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    status TEXT NOT NULL,
+    UNIQUE (namespace, name)
+);
+CREATE UNIQUE INDEX targets_by_version ON targets (version);
+CREATE TABLE removed (
+    version INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL
+);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+"""The steps from an empty file to the present schema; a step is never changed once it was released."""
+
+
+def connect(
+    database: Path,
+    *,
+    synchronous: Literal["FULL", "OFF"],
+    patience: float,
+    of_one_thread: bool = True,
+) -> sqlite3.Connection:
+    """Open *database* in autocommit mode; waits up to *patience* seconds where another process writes."""
+    connection = sqlite3.connect(
+        database, timeout=patience, isolation_level=None, check_same_thread=of_one_thread, cached_statements=256
+    )
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    return connection
+
+
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Tell whether there is nothing to do for `migrate`."""
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS))
+
+
+def migrate(
+    connection: sqlite3.Connection,
+    database: Path,
+    first: Callable[[sqlite3.Connection], None],
+    steps: tuple[str, ...] = MIGRATIONS,
+) -> None:
+    """Bring the schema up to date in one transaction; *first* fills a new database."""
+    # Not within a transaction; SQLite keeps the mode in the file.
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have been here first.
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        _refuse_strangers(connection, database, version, len(steps))
+        for step in steps[version:]:
+            for statement in filter(str.strip, step.split(";\n")):
+                connection.execute(statement)
+        if version == 0:
+            first(connection)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {len(steps)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _refuse_strangers(connection: sqlite3.Connection, database: Path, version: int, known: int) -> None:
+    """Raise `Mistake` where the file is of a newer Bascule, or of something else."""
+    if version > known:
+        raise Mistake(
+            f"`{database}` was written by a newer Bascule (schema {version}; this one knows {known})",
+            hint="use that version, or another home with `--home`",
+        )
+    if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchall():
+        raise Mistake(f"`{database}` is a database of something else", hint="choose another home with `--home`")
