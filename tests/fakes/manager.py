@@ -87,7 +87,7 @@ class FakeManager:
             job = self.outside.submit(
                 order.key,
                 own_id=order.key if chosen else "",
-                held=order.held or order.job.spec.hold,
+                held=order.held,
                 walltime=limit.total_seconds() if limit is not None else None,
             )
             return self._reader.handle_of(job)
