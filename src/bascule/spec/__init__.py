@@ -12,7 +12,7 @@ from bascule.spec.options import checked_options
 from bascule.spec.overrides import parse_time, with_overrides
 from bascule.spec.script_files import job_from_script, job_from_wrap
 from bascule.spec.showing import to_document, to_yaml
-from bascule.spec.sorting import is_script, load
+from bascule.spec.sorting import is_script, load, load_any
 
 __all__ = [
     "Job",
@@ -22,6 +22,7 @@ __all__ = [
     "job_from_script",
     "job_from_wrap",
     "load",
+    "load_any",
     "load_file",
     "load_text",
     "parse_time",

@@ -9,7 +9,6 @@ that a file reads the same on both platforms.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -17,13 +16,13 @@ from typing import Any, NamedTuple
 import yaml
 
 from bascule.spec.problems import shortened
+from bascule.spec.yaml_text import LOADER, changed_line_end, explained, is_json, unreadable, yaml_from_json
 
 LONGEST_FILE = 4 * 1024 * 1024
 MOST_VALUES = 500_000
 MOST_ALIASED = 10_000
 DEEPEST = 64
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **{form: True for word in ("y", "yes", "true", "on") for form in (word, word.capitalize(), word.upper())},
@@ -34,8 +33,6 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("map", "seq", "bool", "int", "float", "null")}
 _TEXT_TAGS = {"!", "tag:yaml.org,2002:str"}
-_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class Node(NamedTuple):
@@ -74,19 +71,20 @@ class _Stop(Exception):
 def read_documents(text: str, report: Callable[[int, str], None]) -> list[Node]:
     """Return the documents in *text*; what is wrong is told to *report*, as line and words."""
     text = text.removeprefix("\ufeff")
-    if _is_json(text):
-        text = _yaml_from_json(text)
-    elif not _keeps_its_lines(text, report):
+    if is_json(text):
+        text = yaml_from_json(text)
+    elif found := changed_line_end(text):
+        report(*found)
         return []
-    reader = _Reader(yaml.parse(text, Loader=_LOADER), report)
+    reader = _Reader(yaml.parse(text, Loader=LOADER), report)
     try:
         reader.read()
     except _Stop:
         pass
     except yaml.MarkedYAMLError as error:
-        report(*_explained(error, text))
+        report(*explained(error, text))
     except yaml.YAMLError as error:
-        report(*_unreadable(error, text))
+        report(*unreadable(error, text))
     return reader.found
 
 
@@ -212,71 +210,3 @@ class _Reader:
     def _give_up(self, line: int, words: str) -> None:
         self._report(line, words)
         raise _Stop
-
-
-def _is_json(text: str) -> bool:
-    if text.lstrip()[:1] not in {"{", "["}:
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _yaml_from_json(text: str) -> str:
-    """Write valid JSON so that YAML reads the same: pairs of surrogates, tabs and what YAML takes for a line's end."""
-    text = _PAIR.sub(
-        lambda m: f"{m[1]}\\U{0x10000 + (int(m[2], 16) - 0xD800) * 0x400 + int(m[3], 16) - 0xDC00:08X}", text
-    )
-    return _NOT_IN_YAML.sub(lambda m: f"\\u{ord(m[0]):04x}", text.replace("\t", " "))
-
-
-def _keeps_its_lines(text: str, report: Callable[[int, str], None]) -> bool:
-    """Refuse what YAML would silently change inside a script: it reads every kind of line's end as LF."""
-    breaks = re.findall("\r\n|[\r\n\x85\u2028\u2029]", text) if re.search("[\r\x85\u2028\u2029]", text) else []
-    kinds = set(breaks)
-    if kinds <= {"\n"} or kinds == {"\r\n"}:
-        return True
-    common = "\r\n" if breaks.count("\r\n") > breaks.count("\n") else "\n"
-    line, odd = next((number, kind) for number, kind in enumerate(breaks, start=1) if kind != common)
-    names = {"\r\n": "CR LF", "\r": "a lone CR", "\n": "LF", "\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
-    report(
-        line,
-        f"the line ends in {names[odd]} and others in {names[common]}, which YAML would make the same; "
-        "write it as an escape in a double-quoted text, or use a script file",
-    )
-    return False
-
-
-def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
-    """Say in one line what the parser stumbled over, and where it began."""
-    mark = error.problem_mark or error.context_mark
-    line = mark.line + 1 if mark else 1
-    lines = re.split("\r\n|[\r\n]", text)
-    start = lines[line - 1] if line <= len(lines) else ""
-    problem = error.problem or "it is no YAML"
-    if "\t" in start[: len(start) - len(start.lstrip())]:
-        return line, "a tab cannot indent YAML; use spaces"
-    if "quoted scalar" in (error.context or "") and error.context_mark:
-        return error.context_mark.line + 1, "a quote is opened and not closed; close it, or take it away"
-    if "mapping values are not allowed" in problem:
-        return line, "a `:` where no key can be; check the indentation, or quote the text"
-    if "cannot start any token" in problem and mark:
-        return line, f"a text cannot begin with `{shortened(start[mark.column : mark.column + 1])}`; quote it"
-    if "expected" in problem and "block" in (error.context or ""):
-        return line, f"not indented as the lines before it ({problem}); use the same number of spaces"
-    if "alias" in problem:
-        return line, f"{problem}; name an anchor above with `&`"
-    return line, f"cannot be read: {problem}"
-
-
-def _unreadable(error: yaml.YAMLError, text: str) -> tuple[int, str]:
-    position = getattr(error, "position", None)
-    if isinstance(position, int):
-        # libyaml counts in bytes, the pure reader in letters.
-        head = text.encode()[:position] if _LOADER is not yaml.SafeLoader else text[:position].encode()
-        character = getattr(error, "character", 0)
-        code = ord(character) if isinstance(character, str) else int(character)
-        return head.count(b"\n") + 1, f"U+{code:04X} cannot be in YAML; write it as an escape in a double-quoted text"
-    return 1, "cannot be read as YAML"

@@ -10,8 +10,9 @@ from pydantic.alias_generators import to_camel
 
 from bascule.model import Duration, Noun, Quantity, to_plain
 from bascule.model import Job as StoredJob
-from bascule.spec.job import API_VERSION, JobModel
+from bascule.spec.job import JobModel
 from bascule.spec.loading import job_from_document
+from bascule.spec.metadata import API_VERSION
 from bascule.spec.schema import Schema, schema_of
 
 
@@ -33,7 +34,10 @@ def Job(  # noqa: N802 - it makes a Job, and reads as one
     loose: dict[str, Any] = {"script": script, "command": command}
     loose |= {key: spec.pop(key) for key in ("script_path", "program", "payload", "arguments") if key in spec}
     run |= {to_camel(key): _plain(value) for key, value in loose.items() if value is not None}
-    metadata: dict[str, Any] = {"name": name, **{key: spec.pop(key) for key in ("namespace", "labels", "annotations") if key in spec}}
+    metadata: dict[str, Any] = {
+        "name": name,
+        **{key: spec.pop(key) for key in ("namespace", "labels", "annotations") if key in spec},
+    }
     schema = schema_of(JobModel)["properties"]["spec"]
     document = {
         "apiVersion": API_VERSION,

@@ -8,7 +8,6 @@ what is wrong. `Written` is what all models of written objects are made from.
 from __future__ import annotations
 
 import ipaddress
-import math
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
@@ -16,17 +15,14 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
 from bascule.errors import Mistake
 from bascule.model import Duration, Quantity
 from bascule.spec import names
+from bascule.spec.checks import check_free, check_text, fault
 from bascule.spec.problems import shortened
 
 LONGEST_CONTENT = 256 * 1024
-MOST_FREE_BYTES = 256 * 1024
-MOST_FREE_VALUES = 10_000
-DEEPEST_FREE = 32
 
 T = TypeVar("T")
 
@@ -42,25 +38,9 @@ class Written(BaseModel):
         return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
 
 
-def fault(text: str, hint: str = "") -> PydanticCustomError:
-    """Return the error that a check raises; *text* and *hint* reach the user as they are."""
-    return PydanticCustomError("bascule", "{text}", {"text": text, "hint": hint})
-
-
 def form(pattern: str) -> Any:
     """Put *pattern* into the schema, where another check says in words what it means."""
     return Field(json_schema_extra={"pattern": f"^{pattern}$"})
-
-
-def check_text(text: str) -> str:
-    """Refuse what no program can be given: NUL, and what is no Unicode."""
-    if "\0" in text:
-        raise fault("holds a NUL character, which no program can be given")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise fault(f"is no valid Unicode at character {error.start:,}") from error
-    return text
 
 
 def check_line(text: str) -> str:
@@ -153,13 +133,6 @@ def check_beneath(text: str) -> str:
     return text
 
 
-def check_free(value: dict[str, Any]) -> dict[str, Any]:
-    """Bound a free mapping: only JSON values, not too deep, not too many."""
-    left = [MOST_FREE_VALUES, MOST_FREE_BYTES]
-    _walk(value, DEEPEST_FREE, left)
-    return value
-
-
 def check_url(text: str, schemes: tuple[str, ...]) -> str:
     """Refuse an address of another scheme, or one that holds a password; it is not repeated in the error."""
     check_line(text)
@@ -189,37 +162,6 @@ def check_network(text: str) -> str:
             near = "write it as `10.20.0.0/16` or `fd00::/8`"
         raise fault(f"`{shortened(text)}` is no network", near) from error
     return text
-
-
-def _walk(value: object, depth: int, left: list[int]) -> None:
-    left[0] -= 1
-    if depth < 0:
-        raise fault(f"is nested deeper than {DEEPEST_FREE} levels")
-    match value:
-        case dict():
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    raise fault(f"has the key `{shortened(str(key))}`, which is no text", "quote it")
-                _walk(key, depth, left)
-                _walk(item, depth - 1, left)
-        case list():
-            for item in value:
-                _walk(item, depth - 1, left)
-        case str():
-            check_text(value)
-            left[1] -= len(value.encode())
-        case float() if not math.isfinite(value):
-            raise fault("holds a number that JSON does not have", "leave it out, or quote it")
-        case int() if not -(2**63) <= value < 2**63:
-            raise fault("holds a number of more than 64 bits", "quote it")
-        case None | bool() | int() | float():
-            pass
-        case _:
-            raise fault(f"holds a {type(value).__name__}, which JSON does not have")
-    if left[0] < 0:
-        raise fault(f"holds more than {MOST_FREE_VALUES:,} values")
-    if left[1] < 0:
-        raise fault(f"holds more than {MOST_FREE_BYTES // 1024} KiB of text")
 
 
 def _parsed(parse: Callable[[str], T], text: str) -> T:

@@ -15,7 +15,8 @@ from bascule.model import Job, JobSpec, Target, TargetSpec, from_plain
 from bascule.spec.documents import LONGEST_FILE, Node, read_documents
 from bascule.spec.explaining import explained, faults_in
 from bascule.spec.fields import Written
-from bascule.spec.job import API_VERSION, JobModel
+from bascule.spec.job import JobModel
+from bascule.spec.metadata import API_VERSION
 from bascule.spec.names import did_you_mean
 from bascule.spec.problems import Path, Problem, mistake, shortened
 from bascule.spec.reading import read_bytes, source_name

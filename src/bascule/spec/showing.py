@@ -13,8 +13,7 @@ import msgspec
 import yaml
 
 from bascule.model import Duration, Job, Noun, Quantity, Target
-
-API_VERSION = "bascule.dev/v1alpha1"
+from bascule.spec.metadata import API_VERSION
 
 SHOWN = (
     *(

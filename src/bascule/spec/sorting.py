@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from bascule.errors import Mistake
 from bascule.model import Job, Target
 from bascule.spec.loading import load_file
+from bascule.spec.reading import STDIN, source_name
 from bascule.spec.script_files import job_from_script
 
 _OBJECTS = {".yaml", ".yml", ".json"}
@@ -27,8 +29,19 @@ def is_script(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix not in _OBJECTS and not first.startswith(_BEGINS_OBJECTS)
 
 
-def load(path: str | os.PathLike[str], *, name: str | None = None, target: str = "local") -> list[Job | Target]:
+def load_any(path: str | os.PathLike[str], *, name: str | None = None, target: str = "local") -> list[Job | Target]:
     """Return what the file at *path* holds; *name* and *target* are for a plain script."""
-    if os.fspath(path) != "-" and is_script(path):
+    if os.fspath(path) != STDIN and is_script(path):
         return [job_from_script(path, name=name, target=target)]
     return load_file(path)
+
+
+def load(path: str | os.PathLike[str]) -> Job:
+    """Return the one job that the file at *path* describes, or is."""
+    things = load_any(path)
+    if len(things) == 1 and isinstance(things[0], Job):
+        return things[0]
+    raise Mistake(
+        f"`{source_name(path)}` holds {len(things)} objects, and one job was asked for",
+        hint="use one file for each job, or `bascule apply` for all",
+    )

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from bascule.spec.checks import check_text, fault
 from bascule.spec.fields import (
     Absolute,
     FilePath,
@@ -19,12 +20,10 @@ from bascule.spec.fields import (
     Written,
     check_line,
     check_network,
-    check_text,
     check_url,
-    fault,
     form,
 )
-from bascule.spec.job import MetadataModel
+from bascule.spec.metadata import MetadataModel
 
 
 def check_manager_url(text: str) -> str:
