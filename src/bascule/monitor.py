@@ -189,12 +189,19 @@ def fingerprint_of(known: Answer | JobStatus) -> int:
         view = known.manager
         if view is None:
             return 0
-        parts = (view, known.reason if known.stop is None else "", known.message, known.exit_code, known.signal)
+        parts: tuple[object, ...] = (
+            view,
+            known.reason if known.stop is None else "",
+            known.message,
+            known.exit_code,
+            known.signal,
+            known.tasks,
+        )
     elif isinstance(known, Report):
         view = ManagerView(known.state, known.why, known.nodes, known.restarts, known.expected_start)
         message = known.explanation or known.state
         exit_code, signal = (known.exit_code, known.signal) if known.is_over else (None, None)
-        parts = (view, known.reason, message, exit_code, signal)
+        parts = (view, known.reason, message, exit_code, signal, known.tasks)
     else:
         return -1
     return zlib.crc32(to_json(parts)) + 1
