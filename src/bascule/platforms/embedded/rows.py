@@ -96,4 +96,4 @@ def uid_part_of(uid: str) -> str:
 
 def version_of(version: str) -> int:
     """Return an object's version as it is stored; one that was never given fits nothing."""
-    return int(version) if version.isascii() and version.isdigit() else -1
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 19 else -1
