@@ -53,6 +53,7 @@ class FakeManager:
         self.abilities = abilities
         self.clock = clock
         self.is_closed = False
+        self.orders: list[Order] = []
         self._line = Connection(outside, clock, weather=weather, timeout=timeout)
         self._reader = Reader(outside, abilities)
 
@@ -78,6 +79,7 @@ class FakeManager:
     async def submit(self, order: Order) -> Handle:
         if order.held:
             self._must(self.abilities.holds, "submit held")
+        self.orders.append(order)
         chosen = self.abilities.key == "chosen"
         limit = order.job.spec.resources.walltime if self.abilities.walltime else None
 
@@ -123,7 +125,7 @@ class FakeManager:
 
         return await self._line.request("observe", effect, bent=bent)
 
-    async def cancel(self, handle: Handle) -> None:
+    async def cancel(self, handle: Handle, index: int | None = None) -> None:
         with suppress(Refused):  # it is not there any more: over, which is what was wanted
             await self._change("cancel", handle, self.outside.cancel)
 
@@ -156,7 +158,7 @@ class FakeManager:
 
         return [] if self.abilities.key == "none" else await self._line.request("sweep", effect)
 
-    async def read(self, handle: Handle, stream: Stream, offset: int, limit: int) -> Chunk:
+    async def read(self, handle: Handle, stream: Stream, offset: int, limit: int, index: int | None = None) -> Chunk:
         self._must(self.abilities.output, "read output")
 
         def effect() -> Chunk:

@@ -53,7 +53,7 @@ class ToyManager:
         now = self.clock.now()
         return Observation(now, {h.id: self.jobs.get(h.id) or Absent("not in the box", now) for h in handles})
 
-    async def cancel(self, handle):
+    async def cancel(self, handle, index=None):
         if handle.id in self.jobs and not self.jobs[handle.id].is_over:
             self.jobs[handle.id] = Report(Phase.CANCELLED, "off", finished_at=self.clock.now())
 
@@ -63,7 +63,7 @@ class ToyManager:
     async def forget(self, handle):
         self.jobs.pop(handle.id, None)
 
-    async def read(self, handle, stream, offset, limit):
+    async def read(self, handle, stream, offset, limit, index=None):
         return Chunk(b"", offset, 0, gone=True)
 
     async def probe(self):
