@@ -14,7 +14,8 @@ from bascule.bridge.admission import Verb, check_change, differing_fields, targe
 from bascule.bridge.job import BridgeJob
 from bascule.errors import Conflict, Mistake
 from bascule.model import Job, Ref, Target
-from bascule.platforms.embedded import Store, open_store
+from bascule.platforms.embedded.opening import open_store
+from bascule.platforms.embedded.store import Store
 from bascule.ports import Clock, Manager, Selector
 from bascule.runner import Pace, Runner
 from bascule.wiring import SystemClock, connector
