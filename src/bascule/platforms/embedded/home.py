@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bascule.errors import Mistake, StoreFailed
+from bascule.platforms.embedded.places import DATABASE, default_folder
 
 MOUNTS = Path("/proc/self/mountinfo")
 
@@ -56,7 +56,7 @@ class Home:
     @property
     def database(self) -> Path:
         """The one file that holds all objects."""
-        return self.path / "bascule.db"
+        return self.path / DATABASE
 
     @property
     def lock(self) -> Path:
@@ -78,14 +78,9 @@ class Home:
         return str(self.path)
 
 
-def default_home(environment: Mapping[str, str] = os.environ) -> Path:
+def default_home() -> Path:
     """Return the home of whoever asks: `$BASCULE_HOME`, else a folder in the XDG state folder."""
-    if chosen := environment.get("BASCULE_HOME"):
-        return Path(chosen).expanduser().absolute()
-    state = environment.get("XDG_STATE_HOME", "")
-    # The XDG specification has relative paths ignored.
-    folder = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
-    return folder / "bascule"
+    return Path(default_folder())
 
 
 def prepare_home(path: Path, mounts: Path = MOUNTS) -> Home:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from bascule.errors import Mistake
+from bascule.platforms.embedded.places import SCHEMA, newer
 
 APPLICATION = 0x42534355  # "BSCU": what `file` and others may know the database by
 
@@ -114,7 +115,7 @@ def connect(
 
 def is_current(connection: sqlite3.Connection) -> bool:
     """Tell whether there is nothing to do for `migrate`."""
-    return bool(connection.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS))
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA)
 
 
 def migrate(
@@ -148,9 +149,7 @@ def migrate(
 def _refuse_strangers(connection: sqlite3.Connection, database: Path, version: int, known: int) -> None:
     """Raise `Mistake` where the file is of a newer Bascule, or of something else."""
     if version > known:
-        raise Mistake(
-            f"`{database}` was written by a newer Bascule (schema {version}; this one knows {known})",
-            hint="use that version, or another home with `--home`",
-        )
+        message, hint = newer(str(database), version)
+        raise Mistake(message, hint=hint)
     if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchall():
         raise Mistake(f"`{database}` is a database of something else", hint="choose another home with `--home`")

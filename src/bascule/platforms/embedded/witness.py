@@ -42,6 +42,7 @@ class Witness(NamedTuple):
     def write(self, path: Path) -> None:
         """Put this in the file's place, durably."""
         new = path.with_name(f"{path.name}.new")
+        new.touch(mode=0o600)
         with new.open("wb") as file:
             file.write(self.line())
             file.flush()
