@@ -7,7 +7,7 @@ BUILD := .build
 # Two runs at once share nothing but the cache, which locks itself.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format lock clean
+.PHONY: help demo test test-fast lint format reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,9 @@ lint: ## ruff, mypy and the import contracts
 
 format: ## put the code into its form, and mend what can be mended safely
 	@bin=$$("$(PYTHON)" tools/environment.py test) && "$$bin/ruff" check --fix-only --quiet . && "$$bin/ruff" format .
+
+reference: ## write the generated pages of docs/reference
+	@bin=$$("$(PYTHON)" tools/environment.py test) && PYTHONPATH=src "$$bin/python" tools/reference.py
 
 lock: ## pin and hash what pyproject.toml asks for
 	@sh tools/lock.sh "$(PYTHON)"
