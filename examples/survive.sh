@@ -24,7 +24,7 @@ spec:
     script: |
       #!/bin/sh
       echo $number >> $ran
-      sleep 1
+      sleep 0.3
   resources: {walltime: 5m}
 JOB
 done >"$folder/jobs.yaml"

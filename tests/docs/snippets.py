@@ -18,8 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from markdown_it import MarkdownIt
+
+from bascule.errors import Mistake
+from bascule.spec import load_text
 
 ONLY_SHOWN = {"text", "toml", "json"}
 END = "\x1e"  # stands between the outputs of two commands
@@ -112,11 +114,14 @@ def execute(command: list[str], *, folder: Path, settings: dict[str, str]) -> su
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=50,
+        timeout=240,
     )
 
 
 def validate(snippet: Snippet) -> None:
-    """Read the documents of a YAML snippet."""
-    for document in yaml.safe_load_all(snippet.text):
-        assert isinstance(document, dict), f"{snippet.where} is no YAML object"
+    """Read a YAML snippet as people's files are read."""
+    try:
+        objects = load_text(snippet.text, source=snippet.where)
+    except Mistake as mistake:
+        raise AssertionError("\n".join([mistake.message, *mistake.problems])) from mistake
+    assert objects, f"{snippet.where} is empty"

@@ -5,14 +5,14 @@ a user can meet is missing from them.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bascule.cli.main import COMMANDS
 from bascule.model import Phase, Reason
 from tests.docs import snippets
 
@@ -37,12 +37,6 @@ def without_code(text: str) -> str:
 
 def all_text() -> str:
     return "\n".join(page.read_text() for page in DOCS.rglob("*.md"))
-
-
-def commands() -> dict[str, str]:
-    from bascule.cli.main import COMMANDS
-
-    return dict(COMMANDS)
 
 
 class TestPages:
@@ -87,7 +81,14 @@ class TestReference:
         reference = (DOCS / "reference" / "commands.md").read_text()
         headings = set(re.findall(r"^## `bascule ([a-z -]+)`$", reference, flags=re.MULTILINE))
 
-        assert headings == set(commands())
+        assert headings == set(COMMANDS)
+
+    def test_the_commands_are_described_as_they_are(self):
+        done = subprocess.run(
+            [sys.executable, ROOT / "tools" / "reference.py", "--check"], capture_output=True, text=True
+        )
+
+        assert 0 == done.returncode, done.stdout + done.stderr
 
     @pytest.mark.parametrize("word", [*Phase, *filter(None, Reason)])
     def test_every_phase_and_reason_is_explained(self, word):
@@ -124,31 +125,13 @@ class TestGlossary:
         assert not [word for word in instead if re.search(rf"\b{word}s?\b", text, re.IGNORECASE)]
 
 
-@pytest.fixture
-def desk(tmp_path):
-    """Return a folder as a reader has it: the examples, and `bascule` on the PATH with a home of its own."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    programs = tmp_path / ".bin"
-    programs.mkdir()
-    command = programs / "bascule"
-    command.write_text(
-        f"#!/bin/sh\nexec '{sys.executable}' -c 'import sys; from bascule.cli.main import main; sys.exit(main())' \"$@\"\n"
-    )
-    command.chmod(0o755)
-    return tmp_path
-
-
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if snippets.snippets_of(page)],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_snippets_do_what_the_page_says(page, desk):
-    settings = {
-        **os.environ,
-        "PATH": f"{desk / '.bin'}{os.pathsep}{os.environ['PATH']}",
-        "BASCULE_HOME": str(desk / ".home"),
-        "HOME": str(desk),
-    }
+def test_snippets_do_what_the_page_says(page, desk, settings):
     for snippet in snippets.snippets_of(page):
         snippets.run(snippet, folder=desk, settings=settings)
