@@ -13,7 +13,7 @@ import os
 import sys
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,11 +55,11 @@ class DriverLock:
         if not _try_lock(file, fcntl.LOCK_EX):
             os.close(file)
             return False
-        who = json.dumps({"pid": os.getpid(), "command": _own_command()}).encode()
-        os.ftruncate(file, 0)
-        os.pwrite(file, who, 0)
         self._file = file
         _HELD.add(self)
+        with suppress(OSError):  # on a full disk; who we are is only for people
+            os.ftruncate(file, 0)
+            os.pwrite(file, json.dumps({"pid": os.getpid(), "command": _own_command()}).encode(), 0)
         return True
 
     def release(self) -> None:

@@ -20,7 +20,7 @@ _NO_ROOM_FOR_INDEX = 10 | 19 << 8  # IOERR_SHMSIZE: the index of the write-ahead
 
 @contextmanager
 def translated(database: Path) -> Iterator[None]:
-    """Turn errors of SQLite into ours; those that only a bug can cause pass through."""
+    """Turn errors of SQLite and of files beside it into ours; those that only a bug can cause pass through."""
     try:
         yield
     except sqlite3.Error as fault:
@@ -28,6 +28,11 @@ def translated(database: Path) -> Iterator[None]:
         if meaning is None:
             raise
         raise meaning from fault
+    except OSError as fault:
+        raise StoreFailed(
+            f"`{fault.filename or database}` cannot be written: {fault.strerror}",
+            hint=f"is there room on the disk (`df {database.parent}`), and may you write there?",
+        ) from fault
 
 
 def meaning_of(fault: sqlite3.Error, database: Path) -> Error | None:

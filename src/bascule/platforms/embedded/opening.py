@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -51,14 +51,21 @@ async def open_store(
 
 def _prepare_database(home: Home, now: datetime, settings: Settings) -> None:
     """Make the database or bring it up to date, and see whether it is older than the truth."""
-    # Before SQLite makes it, which would let others read it; its companions take over the mode.
-    home.database.touch(mode=0o600)
+    _make_private(home.database)
     connection = connect(home.database, synchronous=settings.synchronous, patience=settings.patience)
     with closing(connection):
         if not is_current(connection):
             with one_at_a_time(home.path / "opening.lock"):
                 migrate(connection, home.database, lambda new: _fill(new, home, now, settings))
         _distrust_a_copy(connection, home, now)
+
+
+def _make_private(database: Path) -> None:
+    """Make the file before SQLite does, which would let others read it; its companions take over the mode."""
+    # Never opened where it is there: closing it again would drop the locks that SQLite holds for this
+    # process, see https://sqlite.org/howtocorrupt.html, 2.2.
+    with suppress(FileExistsError):
+        database.touch(mode=0o600, exist_ok=False)
 
 
 def _fill(connection: sqlite3.Connection, home: Home, now: datetime, settings: Settings) -> None:

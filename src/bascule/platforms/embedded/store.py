@@ -18,6 +18,7 @@ from bascule.errors import Fenced
 from bascule.model import Event, Job, Ref, Target
 from bascule.platforms.embedded import job_works, target_works
 from bascule.platforms.embedded.driving import Driver, DriverLock
+from bascule.platforms.embedded.faults import translated
 from bascule.platforms.embedded.home import Home
 from bascule.platforms.embedded.reading import CHANGES, PAGE, Reader, condition_of
 from bascule.platforms.embedded.rows import job_of, time_of
@@ -83,7 +84,9 @@ class Store:
             return False
         try:
             self._epoch, seq = await self._writer.write(_new_epoch)
-            self._notebook = Notebook(self._home.witness, Witness(self._epoch, seq, self._database.stat().st_ino))
+            with translated(self._database):
+                witness = Witness(self._epoch, seq, self._database.stat().st_ino)
+                self._notebook = Notebook(self._home.witness, witness)
         except BaseException:
             self._lock.release()
             raise

@@ -152,23 +152,27 @@ class GroupWriter:
         self._told = told
         self._waiting: list[_Asked] = []
         self._alone: list[_Asked] = []
-        self._busy = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closed = False
 
     async def write(self, work: Work[T]) -> T:
         """Run *work*; return once its changes are durable."""
+        if self._closed:
+            raise RuntimeError("the store is closed")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         self._waiting.append(_Asked(work, answer))
-        if not self._busy:
-            self._busy = True
+        if self._idle.is_set():
+            self._idle.clear()
             # Not at once: whoever else is ready in this turn of the loop comes along.
             loop.call_soon(self._start)
         return await answer
 
     async def aclose(self) -> None:
         """Finish what was asked for, then close."""
-        if self._busy:
-            await self.write(_nothing)
+        self._closed = True
+        await self._idle.wait()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._pen.close)
         self._thread.shutdown()
 
@@ -196,7 +200,7 @@ class GroupWriter:
         if self._alone or self._waiting:
             self._start()
         else:
-            self._busy = False
+            self._idle.set()
 
 
 class _Asked(NamedTuple):
@@ -225,7 +229,3 @@ class _Asked(NamedTuple):
 def _hurts_all(fault: BaseException) -> bool:
     """Tell whether no work of the batch would fare better alone."""
     return isinstance(fault, sqlite3.Error) and is_everybodys(fault)
-
-
-def _nothing(transaction: Transaction) -> None:
-    """Do nothing: awaited to know that all before it are done."""
