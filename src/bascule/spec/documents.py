@@ -64,6 +64,11 @@ class Node(NamedTuple):
         return self.value
 
 
+def reads_as_text(word: str) -> bool:
+    """Tell whether the plain *word* is a text, and no number and no truth."""
+    return word not in _WORDS and not any(form.fullmatch(word) for form in (_INT, _FLOAT, _NO_NUMBER))
+
+
 class _Stop(Exception):
     """Nothing more can be read."""
 

@@ -75,11 +75,11 @@ def _unknown(path: Path, schema: Schema) -> Problem:
         return Problem(path, RESERVED[path], "leave it out")
     name, above = str(path[-1]), path[:-1]
     known = fields_at(schema, above)
-    if near := nearest(name, known):
-        return Problem(path, "unknown field", f"did you mean `{near}`?")
     elsewhere = list(paths_of(schema, name))
     if len(elsewhere) == 1:
         return Problem(path, "unknown field", f"did you mean `{elsewhere[0]}`?")
+    if near := nearest(name, known):
+        return Problem(path, "unknown field", f"did you mean `{near}`?")
     return Problem(
         path,
         "unknown field",

@@ -176,6 +176,7 @@ def _parsed(parse: Callable[[str], T], text: str) -> T:
 
 
 DURATION = r"([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+(\.[0-9]{1,3})?s)?([0-9]+ms)?"
+MEMORY = r"[0-9]+(\.[0-9]+)?(k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?"
 _SPAN = Field(min_length=2, max_length=32)
 
 Text = Annotated[str, Field(max_length=32 * 1024), AfterValidator(check_text)]
@@ -195,10 +196,10 @@ SpanOrZero = Annotated[str, _SPAN, form(DURATION), AfterValidator(check_duration
 Memory = Annotated[
     str,
     Field(min_length=1, max_length=32),
-    form(r"[0-9]+(\.[0-9]+)?(k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?"),
+    form(MEMORY),
     AfterValidator(check_memory),
 ]
 Absolute = Annotated[str, Field(min_length=1, max_length=4096), form("/.*"), AfterValidator(check_absolute)]
 FilePath = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(check_line)]
 Beneath = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(check_beneath)]
-Free = Annotated[dict[str, Any], AfterValidator(check_free)]
+Free = Annotated[dict[str, Any], Field(max_length=1000), AfterValidator(check_free)]

@@ -31,7 +31,7 @@ def check_retryable(text: str) -> str:
 
 def check_signal(text: str) -> str:
     """Return the signal's name without ``SIG``."""
-    name = text.upper().removeprefix("SIG")
+    name = text.removeprefix("SIG")
     if name not in SIGNALS:
         raise fault(
             f"`{text}` is no signal", did_you_mean(name, SIGNALS) if not name.isdigit() else "give its name: `USR1`"

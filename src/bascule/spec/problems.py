@@ -46,14 +46,17 @@ def path_text(path: Path) -> str:
 
 def shortened(text: str, longest: int = 60) -> str:
     """Cut *text* to what fits in a message, on one line, without control characters."""
-    line = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[: longest + 1])
-    return line if len(text) <= longest else f"{line[:longest]}..."
+    return _printable(text if len(text) <= longest else f"{text[:longest]}...")
 
 
 def mistake(source: str, lines: Sequence[str]) -> Mistake:
     """Return the error for *source*, whose problems are *lines*."""
-    shown = tuple(lines[:MOST_SHOWN])
+    shown = tuple(_printable(line) for line in lines[:MOST_SHOWN])
     if len(lines) > MOST_SHOWN:
         shown += (f"{source}: {len(lines) - MOST_SHOWN} more problems are not shown",)
     count = "1 problem" if len(lines) == 1 else f"{len(lines):,} problems"
     return Mistake(f"`{source}` has {count}", problems=shown)
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

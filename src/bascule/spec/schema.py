@@ -11,6 +11,8 @@ from bascule.spec.problems import Path
 
 Schema = dict[str, Any]
 
+_LEFT_OUT = {"$defs", "title", "patternProperties", "propertyNames"}
+
 
 @cache
 def schema_of(model: type[Written]) -> Schema:
@@ -61,10 +63,13 @@ def _inlined(schema: Any, known: dict[str, Any]) -> Any:
             key: value for key, value in schema.items() if key != "anyOf" and not (key == "default" and value is None)
         }
         return {**kinds[0], **_inlined(rest, known)} if len(kinds) == 1 else {"anyOf": kinds, **_inlined(rest, known)}
+    if keyed := schema.get("patternProperties"):
+        # A structural schema cannot say what keys look like; the models check them.
+        schema = {**schema, "additionalProperties": next(iter(keyed.values()))}
     return {
         key: {name: _inlined(field, known) for name, field in value.items()}
         if key == "properties"
         else _inlined(value, known)
         for key, value in schema.items()
-        if key not in {"$defs", "title"} and not (key == "default" and value is None)
+        if key not in _LEFT_OUT and not (key == "default" and value is None)
     }

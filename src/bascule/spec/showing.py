@@ -7,12 +7,14 @@ programs outside, and is not shown. What is shown can be applied again.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 import yaml
 
 from bascule.model import Duration, Job, Noun, Quantity, Target
+from bascule.spec.documents import reads_as_text
 from bascule.spec.metadata import API_VERSION
 
 SHOWN = (
@@ -93,7 +95,8 @@ def _job_status(job: Job) -> dict[str, Any]:
 
 
 def _plain(noun: Noun) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(noun, enc_hook=_text)
+    # Through JSON, which keeps the order of the fields and knows lists only.
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(noun, enc_hook=_text))
     return plain
 
 
@@ -103,13 +106,20 @@ def _text(value: object) -> str:
     raise NotImplementedError(f"no document for {type(value).__name__}")
 
 
+# What some readers take for a line's end, and so must be escaped.
+_ODD_ENDS = re.compile("[\r\x85\u2028\u2029]")
+
+
 class _Dumper(yaml.SafeDumper):
     """Writes texts of several lines as blocks."""
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # The emitter falls back to quotes where a block would not keep the text.
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    # The emitter falls back to quotes where a block, or a plain word, would not keep the text.
+    style = "|" if "\n" in text else None if reads_as_text(text) else "'"
+    if _ODD_ENDS.search(text):
+        style = '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _represent_text)

@@ -82,7 +82,8 @@ class RunModel(Written):
     """What runs: exactly one of script, scriptPath, command, program and payload."""
 
     script: Script | None = Field(
-        None, description="A batch script that runs as it is, byte for byte; it begins with `#!`."
+        None,
+        description="A batch script that runs as it is, byte for byte; it begins with `#!` (128 KiB on Kubernetes).",
     )
     script_path: Absolute | None = Field(None, description="A script that already lies on the outside system.")
     command: list[Text] | None = Field(
