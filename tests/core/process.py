@@ -8,16 +8,16 @@ beyond its next await, and a frozen one waits there for as long as it takes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Literal
 
 from bascule.errors import Fenced
-from bascule.model import Target
+from bascule.model import Event, Job, Ref, Target
 from bascule.ports import Manager
 from bascule.runner import Pace, Runner
-from tests.core.memory import MemoryPlatform, Store
+from tests.fakes.platform import MemoryPlatform, Objects
 from tests.virtual import FakeClock
 
 ManagerFor = Callable[["Gate", Target], Manager]
@@ -74,12 +74,34 @@ class Gate:
             raise asyncio.CancelledError
 
 
-class Process:
-    """One runner over a store."""
+class GatedPlatform(MemoryPlatform):
+    """The platform as one process sees it: it takes over from whoever drove before, and stops at its gate."""
 
-    def __init__(self, store: Store, clock: FakeClock, manager_for: ManagerFor, *, pace: Pace) -> None:
+    def __init__(self, objects: Objects, gate: Gate) -> None:
+        objects.epoch += 1
+        super().__init__(gate, objects)
+        self._gate = gate
+
+    async def get(self, ref: Ref) -> Job | None:
+        await self._gate.sleep(0)
+        return await super().get(ref)
+
+    async def save(self, job: Job, events: Sequence[Event] = ()) -> Job:
+        saved = await super().save(job, events)
+        await self._gate.sleep(0)
+        return saved
+
+    async def _write(self, *, fenced: bool = False) -> None:
+        await self._gate.sleep(0.001)
+        await super()._write(fenced=fenced)
+
+
+class Process:
+    """One runner over stored objects."""
+
+    def __init__(self, objects: Objects, clock: FakeClock, manager_for: ManagerFor, *, pace: Pace) -> None:
         self.gate = Gate(clock)
-        self.platform = MemoryPlatform(store, self.gate)
+        self.platform = GatedPlatform(objects, self.gate)
         self.was_fenced = False
 
         async def connect(target: Target, namespace: str) -> Manager:

@@ -137,6 +137,18 @@ class TestNews:
 
         assert len(table.asked) == len(woken) > 2
 
+    async def test_a_job_whose_end_settles_is_woken(self):
+        """COMPLETING and then completed, in the same words: the second is the news that counts."""
+        table = Table(FakeClock())
+        table.answers = {"0": Report(Phase.SUCCEEDED, state="COMPLETED", settled=False)}
+
+        async with watching(table, jobs=1) as (_, woken, _):
+            await asyncio.sleep(60)
+            table.answers = {"0": Report(Phase.SUCCEEDED, state="COMPLETED", settled=True)}
+            await asyncio.sleep(60)
+
+        assert 2 == len(woken)
+
     async def test_news_that_was_replaced_is_not_dropped(self):
         """What came in while a pass took in the older news stays."""
         table = Table(FakeClock())

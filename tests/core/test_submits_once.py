@@ -187,7 +187,7 @@ async def test_a_job_that_the_manager_cannot_take_is_never_submitted():
         await world.until(lambda: world.status().reason == Reason.NOT_ACCEPTED)
         told = world.status().message
 
-        world.change(options={})
+        await world.change(options={})
         await world.settle()
 
         assert "no_such_option" in told

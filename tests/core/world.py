@@ -8,12 +8,27 @@ watch, monitors, sweeper and rules are the real ones.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Self
 
-from bascule.model import Event, Job, JobSpec, JobStatus, Phase, Ref, Run, Target, TargetRef, TargetSpec
-from bascule.ports import Abilities, Order
+from msgspec.structs import replace
+
+from bascule.model import (
+    Event,
+    Job,
+    JobSpec,
+    JobStatus,
+    Phase,
+    Ref,
+    Run,
+    Target,
+    TargetRef,
+    TargetSpec,
+    from_json,
+    to_json,
+)
+from bascule.ports import Abilities, Clock, Order
 from bascule.runner import Pace
-from tests.core.memory import Store, left_a_final_phase
 from tests.core.process import Gate, Process
 from tests.fakes.course import OutsideJob
 from tests.fakes.faults import Faults
@@ -21,9 +36,31 @@ from tests.fakes.kinds import HELD
 from tests.fakes.ledger import Ledger
 from tests.fakes.manager import FakeManager
 from tests.fakes.outside import Outside
+from tests.fakes.platform import MemoryPlatform, Objects
 from tests.virtual import FakeClock
 
 PACE = Pace(workers=8)
+
+
+class Recorded(Objects):
+    """Stored objects that remember every state a job was in, and prove that each survives being written."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.states: dict[str, list[Job]] = {}
+
+    def put_job(self, job: Job) -> Job:
+        """Store *job* as JSON would bring it back."""
+        stored = super().put_job(from_json(to_json(job), Job))
+        self.states.setdefault(job.uid, []).append(stored)
+        return stored
+
+    def assert_ends_are_final(self) -> None:
+        """Fail where a job ever left a final phase."""
+        for states in self.states.values():
+            for before, after in pairwise(states):
+                same = before.status.phase is after.status.phase
+                assert same or not before.status.phase.is_final, f"left a final phase: {before} {after}"
 
 
 class World:
@@ -33,17 +70,16 @@ class World:
         self.clock = FakeClock()
         self.outside = Outside(self.clock, history=abilities.history)
         self.faults = Faults()
-        self.store = Store(self.clock)
+        self.objects = Recorded(self.clock)
+        self.front = MemoryPlatform(self.clock, self.objects)
         self.managers: list[FakeManager] = []
+        self.process: Process
         self._abilities = abilities
         self._spec = TargetSpec(manager="fake", **target)
-        self._uids = 0
-        self.process: Process
 
     async def __aenter__(self) -> Self:
         """Start the first process."""
-        made = Target("default", "there", "target-uid", self._spec, created_at=self.clock.now())
-        self.store.targets[made.ref] = made
+        await self.front.put_target(Target("default", "there", "", self._spec))
         self.start()
         return self
 
@@ -52,8 +88,7 @@ class World:
         await self.process.kill()
         if self.process.died is not None:
             raise self.process.died
-        for history in self.store.history.values():
-            assert not left_a_final_phase(history), "a final phase was left"
+        self.objects.assert_ends_are_final()
 
     @property
     def ledger(self) -> Ledger:
@@ -64,7 +99,7 @@ class World:
 
     def start(self) -> Process:
         """Start a process, which takes over from any other."""
-        self.process = Process(self.store, self.clock, self._manager_for, pace=PACE)
+        self.process = Process(self.objects, self.clock, self._manager_for, pace=PACE)
         return self.process
 
     async def crash(self) -> None:
@@ -74,36 +109,39 @@ class World:
 
     # What people do
 
-    async def submit(self, name: str = "job", *, uid: str = "", **spec: Any) -> None:
+    async def submit(self, name: str = "job", **spec: Any) -> None:
         """Have a job accepted."""
-        self._uids += 1
         run = {"run": Run(command=("true",))} if "adopt" not in spec else {}
-        job = Job("default", name, uid or f"uid-{self._uids}", JobSpec(TargetRef("there"), **{**run, **spec}))
-        self.store.create(job)
+        await self.front.create(Job("default", name, "", JobSpec(TargetRef("there"), **{**run, **spec})))
 
-    def change(self, name: str = "job", **spec: Any) -> None:
+    async def change(self, name: str = "job", **spec: Any) -> None:
         """Change a job's spec."""
-        self.store.change(Ref("default", name), **spec)
+        job = self.stored(name)
+        await self.front.change(replace(job, spec=replace(job.spec, **spec)))
 
-    def delete(self, name: str = "job") -> None:
-        """Delete a job."""
-        self.store.delete(Ref("default", name))
-
-    def annotate(self, name: str = "job", **annotations: str) -> None:
+    async def annotate(self, annotation: str, value: str, *, name: str = "job") -> None:
         """Annotate a job."""
-        self.store.annotate(Ref("default", name), **annotations)
+        await self.front.change(replace(self.stored(name), annotations={annotation: value}))
+
+    async def delete(self, name: str = "job") -> None:
+        """Delete a job."""
+        await self.front.delete(Ref("default", name))
 
     # What can be seen
 
     def job(self, name: str = "job") -> Job | None:
+        """Return the job as it is stored, or None where it is gone."""
+        return self.objects.jobs.get(Ref("default", name))
+
+    def stored(self, name: str = "job") -> Job:
         """Return the job as it is stored."""
-        return self.store.get(Ref("default", name))
+        job = self.job(name)
+        assert job is not None, f"there is no job `{name}`"
+        return job
 
     def status(self, name: str = "job") -> JobStatus:
         """Return the job's status as it is stored."""
-        job = self.job(name)
-        assert job is not None, f"there is no job `{name}`"
-        return job.status
+        return self.stored(name).status
 
     def phase_of(self, name: str = "job") -> Phase:
         """Return the job's phase."""
@@ -111,7 +149,7 @@ class World:
 
     def events(self, name: str = "job") -> list[Event]:
         """Return what was told about the job."""
-        return self.store.events[Ref("default", name)]
+        return self.objects.events.get(self.stored(name).uid, [])
 
     def outside_jobs(self, name: str = "job") -> list[OutsideJob]:
         """Return the outside jobs that bear a key of the job of that name, living or past."""
@@ -136,8 +174,9 @@ class World:
         while not happens():
             if self.process.died is not None:
                 raise self.process.died
-            seen = {str(ref): (job.status if (job := self.store.get(ref)) else None) for ref in self.store.jobs}
-            assert self.clock.monotonic() < ends, f"{what or 'it'} did not happen within {within} s: {seen}"
+            if self.clock.monotonic() > ends:
+                seen = {str(ref): job.status for ref, job in self.objects.jobs.items()}
+                raise AssertionError(f"{what or 'it'} did not happen within {within} s: {seen}")
             await self.clock.sleep(0.25)
 
     async def until_phase(self, *phases: Phase, name: str = "job", within: float = 7200.0) -> None:
