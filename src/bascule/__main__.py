@@ -1,0 +1,7 @@
+"""``python -m bascule`` is the command."""
+
+import sys
+
+from bascule.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,140 @@
+"""
+One job, followed to its end: its states and its output, as they come, for a display.
+
+Output is read per attempt, from the byte where it stopped. A manager that does not
+answer for a while delays it, and loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+from bascule.bridge import Bridge, BridgeJob
+from bascule.errors import Error, Mistake, Refused, Unavailable
+from bascule.model import Job, Phase, Reason
+from bascule.ports import Stream
+
+LOOK_AGAIN = 1.0
+UNSEEN = 5.0
+"""Seconds after which a driver that has not taken up a wish is said to hang."""
+
+NOT_ACCEPTED = (Reason.NOT_ACCEPTED, Reason.TARGET_NOT_FOUND)
+
+
+class Display(Protocol):
+    """Where a job that is followed is shown."""
+
+    def show(self, job: Job) -> None:
+        """Show where *job* stands."""
+
+    async def take(self, job: BridgeJob, stream: Stream, data: bytes) -> None:
+        """Show a piece of its output."""
+
+    def note(self, text: str) -> None:
+        """Say something beside it."""
+
+
+async def follow(job: BridgeJob, display: Display) -> Job:
+    """Follow *job* until it is over and its output is shown; return it. Raises `Refused` where it cannot go on."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_read(job, "output", display), name=f"output of {job.name}")
+        tasks.create_task(_read(job, "error", display), name=f"error of {job.name}")
+        ended = tasks.create_task(_watch(job, display), name=f"state of {job.name}")
+    return ended.result()
+
+
+async def _watch(job: BridgeJob, display: Display) -> Job:
+    last: Job | None = None
+    async with aclosing(job.watch()) as states:  # type: ignore[type-var]
+        async for last in states:
+            display.show(last)
+            if last.status.reason in NOT_ACCEPTED:
+                raise not_accepted(last)
+    if last is None or not last.status.phase.is_final:
+        raise Mistake(f"job `{job.name}` was deleted meanwhile", hint="`bascule get jobs` lists what is there")
+    return last
+
+
+def not_accepted(job: Job) -> Refused:
+    """Return what to raise for a job that cannot go on until somebody changes something."""
+    return Refused(
+        f"job `{job.name}` is not accepted: {job.status.message}",
+        hint=f"change it or its target; `bascule delete job {job.name}` drops it",
+    )
+
+
+async def _read(job: BridgeJob, stream: Stream, display: Display) -> None:
+    """Show all that *job* writes, attempt by attempt."""
+    attempt = await _first_attempt(job)
+    while attempt is not None:
+        await _read_attempt(job, stream, attempt, display)
+        status = await job.status()
+        if status.attempt <= attempt and status.phase.is_final:
+            return
+        attempt = max(attempt + 1, status.attempt)
+
+
+async def _read_attempt(job: BridgeJob, stream: Stream, attempt: int, display: Display) -> None:
+    position = 0
+    silent = False
+    while True:
+        try:
+            async with aclosing(job.logs(follow=True, stream=stream, attempt=attempt, offset=position)) as pieces:  # type: ignore[type-var]
+                async for piece in pieces:
+                    silent = False
+                    position += len(piece)
+                    await display.take(job, stream, piece)
+            return
+        except Unavailable as trouble:
+            if (await job.status()).phase.is_final and silent:
+                display.note(f"job/{job.name}: its {stream} cannot be read now: {trouble.message}")
+                return
+            silent = True
+            await asyncio.sleep(LOOK_AGAIN)
+
+
+async def _first_attempt(job: BridgeJob) -> int | None:
+    """Wait until there is an attempt to read from; None where there will be none."""
+    async with aclosing(job.watch()) as states:  # type: ignore[type-var]
+        async for seen in states:
+            if seen.status.attempt and seen.status.phase is not Phase.PENDING:
+                return seen.status.attempt
+    return None
+
+
+async def watch_driver(bridge: Bridge, jobs: Sequence[BridgeJob], display: Display) -> None:
+    """Until cancelled: say who drives, where that is another process and it does not move."""
+    told = ""
+    since: dict[str, float] = {}
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(LOOK_AGAIN)
+        other = None if bridge.drives else bridge.store.driver()
+        words = ""
+        if other is not None and other.is_stopped:
+            words = f"{other} drives this home, so nothing moves; `kill -CONT {other.pid}` lets it go on"
+        elif other is not None and await _is_unseen(jobs, since, loop.time()):
+            words = (
+                f"{other} drives this home and does not take up what was asked; "
+                f"`kill {other.pid}` ends it, and this process goes on in its place"
+            )
+        if words and words != told:
+            display.note(words)
+        told = words
+
+
+async def _is_unseen(jobs: Sequence[BridgeJob], since: dict[str, float], now: float) -> bool:
+    """Tell whether a wish has been waiting for the driver for too long."""
+    for job in jobs:
+        try:
+            seen = await job.get()
+        except Error:
+            continue
+        if seen.status.observed_generation >= seen.generation and not seen.deleted_at:
+            since.pop(job.name, None)
+        elif now - since.setdefault(job.name, now) >= UNSEEN:
+            return True
+    return False

@@ -1,0 +1,83 @@
+"""
+The entry point: find the command, import its module, run it, and let no traceback out.
+
+Only what ``bascule --help`` needs is imported here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from bascule.cli.arguments import Parser, add_globals, examples
+from bascule.cli.faults import Border
+from bascule.errors import Mistake
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("bascule.cli.run", "submit jobs, show their output live, end with their result"),
+    "submit": ("bascule.cli.submit", "accept jobs durably, submit them, print their ids"),
+    "apply": ("bascule.cli.apply", "make or change jobs and targets"),
+    "delete": ("bascule.cli.delete", "remove jobs, cancelled first, or targets"),
+    "get": ("bascule.cli.get", "list jobs or targets"),
+    "describe": ("bascule.cli.describe", "tell all that is known of a job or target, and its story"),
+    "logs": ("bascule.cli.logs", "print a job's output"),
+    "wait": ("bascule.cli.wait", "wait until jobs are over"),
+    "cancel": ("bascule.cli.cancel", "end jobs"),
+    "hold": ("bascule.cli.hold", "keep jobs from starting"),
+    "release": ("bascule.cli.release", "let held or suspended jobs go on"),
+    "files": ("bascule.cli.files", "list the files of a job"),
+    "fetch": ("bascule.cli.fetch", "bring a file of a job here"),
+    "target": ("bascule.cli.target", "check a target step by step"),
+    "serve": ("bascule.cli.serve", "keep everything moving until stopped"),
+    "completion": ("bascule.cli.completion", "print the completion script for a shell"),
+    "version": ("bascule.cli.version", "print the version"),
+}
+
+WHAT = "Run long jobs wherever they belong, and keep watch over them until they are done."
+EXAMPLES = """
+bascule run train.sh              run a script on this machine, and watch it
+bascule submit job.yaml           submit a job, and go away
+bascule wait train                come back for its result
+bascule get jobs                  see them all
+bascule run --help                all about one command
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line *argv*, or this process's own; return the exit code."""
+    with Border() as border:
+        _speak_utf8()
+        args = parser().parse_args(argv)
+        border.home = args.home
+        check_platform(args.platform or os.environ.get("BASCULE_PLATFORM") or "embedded")
+        border.code = args.main(args)
+    return border.code
+
+
+def parser() -> Parser:
+    """Return the parser of the whole; commands are filled in when they are called."""
+    whole = Parser(prog="bascule", description=WHAT, epilog=examples(EXAMPLES))
+    add_globals(whole)
+    commands = whole.add_subparsers(metavar="COMMAND", title="commands", required=True, parser_class=Parser)
+    for name, (module, what) in COMMANDS.items():
+        commands.add_parser(name, help=what, module=module)
+    return whole
+
+
+def check_platform(name: str) -> None:
+    """Raise `Mistake` where *name* is no platform that there is."""
+    if name == "kubernetes":
+        raise Mistake("the platform `kubernetes` is not there yet", hint="leave `--platform` out: objects live here")
+    if name != "embedded":
+        raise Mistake(f"there is no platform `{name}`", hint="there is: embedded")
+
+
+def _speak_utf8() -> None:
+    """Write what the terminal's encoding lacks as escapes, rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+__all__ = ["COMMANDS", "main", "parser"]

@@ -1,0 +1,132 @@
+"""
+The one place that prints: data to stdout, talk to stderr.
+
+Talk is for people and never fails: a terminal that is gone stops nobody. Data that
+cannot be written does. What comes from outside is cleaned of control characters first.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TextIO
+
+from bascule.errors import Error, Mistake, Unavailable
+
+RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, DIM, BOLD = "31", "32", "33", "34", "35", "36", "2", "1"
+PHASE_COLOURS = {
+    "Succeeded": GREEN,
+    "Failed": RED,
+    "Cancelled": YELLOW,
+    "Running": CYAN,
+    "Unknown": MAGENTA,
+    "Held": YELLOW,
+}
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Tell whether a person looks at *stream*."""
+    with suppress(OSError, ValueError):
+        return stream is not None and stream.isatty()
+    return False
+
+
+def wants_colour(stream: TextIO | None) -> bool:
+    """Tell whether *stream* is to be coloured; see no-color.org."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def wants_drawing() -> bool:
+    """Tell whether the terminal can draw a line anew."""
+    return os.environ.get("TERM", "dumb") not in ("", "dumb")
+
+
+def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
+    """Return *text* in *colour*, where *stream* (stdout unless given) has colours."""
+    if not colour or not wants_colour(stream or sys.stdout):
+        return text
+    return f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def clean(text: str) -> str:
+    """Return *text* as one line that does nothing to a terminal."""
+    line = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
+
+
+def say(text: str) -> None:
+    """Talk: one line, to stderr."""
+    if sys.stderr is None:
+        return
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def data(text: str) -> None:
+    """Print lines of data, to stdout."""
+    if sys.stdout is None:
+        raise BrokenPipeError(errno.EPIPE, "stdout is closed")
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except OSError as fault:
+        raise unwritable(fault) from fault
+
+
+def unwritable(fault: OSError) -> Exception:
+    """Return what it means that stdout could not be written."""
+    if isinstance(fault, BrokenPipeError):
+        return fault
+    return Unavailable(f"stdout cannot be written: {fault.strerror}", hint="see where it was sent, and try again")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, colours: Sequence[str] = ()) -> None:
+    """Print *rows* below *header*, aligned; *colours* are for the second column, row by row."""
+    lines = [[clean(cell) or "-" for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
+    data("   ".join(title.ljust(width) for title, width in zip(header, widths, strict=True)).rstrip())
+    for number, cells in enumerate(lines):
+        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+        if colours:
+            padded[1] = coloured(padded[1], colours[number])
+        data("   ".join(padded).rstrip())
+
+
+def tell(error: Error) -> None:
+    """Say what went wrong, and what to do."""
+    say(f"{coloured('bascule:', RED, sys.stderr)} {clean(error.message)}")
+    for problem in error.problems if isinstance(error, Mistake) else ():
+        say(f"  {clean(problem)}")
+    if error.hint:
+        hint(error.hint)
+
+
+def hint(text: str) -> None:
+    """Say what to do."""
+    say(f"{coloured('hint:', CYAN, sys.stderr)} {clean(text)}")
+
+
+def let_go_of_stdout() -> None:
+    """Send what is still in the buffer nowhere, after its reader has gone."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+class Talk:
+    """A display that only talks: see `following.Display`."""
+
+    def show(self, job: object) -> None:
+        """Show nothing."""
+
+    async def take(self, job: object, stream: str, data: bytes) -> None:
+        """Show nothing."""
+
+    def note(self, text: str) -> None:
+        """Say *text*."""
+        say(f"bascule: {clean(text)}")

@@ -1,0 +1,73 @@
+"""The display in a pipe: states as lines on stderr, the job's own bytes unchanged."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from bascule.bridge import BridgeJob
+from bascule.cli import output, words
+from bascule.cli.sink import Sink
+from bascule.model import Job
+from bascule.ports import Stream
+
+
+class PlainDisplay:
+    """
+    Lines for people, bytes for programs.
+
+    One job's output and errors pass through as they are. Of *several*, only whole lines
+    are written, each after the name of its job.
+    """
+
+    def __init__(self, *, several: bool) -> None:
+        self._several = several
+        self._sinks: dict[Stream, Sink] = {"output": Sink(1), "error": Sink(2)}
+        self._shares_line = output.is_terminal(sys.stdout) and output.is_terminal(sys.stderr)
+        self._said: dict[str, str] = {}
+        self._begun: dict[tuple[str, Stream], bytes] = {}
+
+    async def __aenter__(self) -> Self:
+        """Begin."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write the lines that were never ended."""
+        if kind is None:
+            for (name, stream), line in self._begun.items():
+                if line:
+                    await self._sinks[stream].write(_led(name, line + b"\n"))
+
+    def show(self, job: Job) -> None:
+        """Say where *job* stands, if that has not been said."""
+        if job.status.phase.is_final:
+            return
+        state = words.state_of(job)
+        if self._said.get(job.name) != state:
+            self._said[job.name] = state
+            self.note(f"job/{job.name} {state}")
+
+    async def take(self, job: BridgeJob, stream: Stream, data: bytes) -> None:
+        """Pass *data* on."""
+        if self._several:
+            whole, end, rest = (self._begun.pop((job.name, stream), b"") + data).rpartition(b"\n")
+            self._begun[job.name, stream] = rest
+            data = b"".join(_led(job.name, line + b"\n") for line in whole.split(b"\n")) if end else b""
+        if data:
+            await self._sinks[stream].write(data)
+
+    def note(self, text: str) -> None:
+        """Say something on a line of its own."""
+        told = [self._sinks["error"], *([self._sinks["output"]] if self._shares_line else [])]
+        if not all(sink.ends_line for sink in told):
+            output.say("")
+        for sink in told:
+            sink.ends_line = True
+        output.say(output.clean(text))
+
+
+def _led(name: str, line: bytes) -> bytes:
+    return f"{name} | ".encode() + line

@@ -1,0 +1,112 @@
+"""``bascule wait``: until jobs are over."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+from bascule.bridge import Bridge, BridgeJob
+from bascule.cli import output, session, words
+from bascule.cli.arguments import Parser, duration_from
+from bascule.cli.exits import BY_SIGNAL, Exit, code_of_error, code_of_job
+from bascule.cli.following import NOT_ACCEPTED, not_accepted, watch_driver
+from bascule.cli.results import write_results
+from bascule.errors import Mistake
+from bascule.model import Job, Reason
+
+WHAT = """
+Wait until each job NAME is over, keep everything moving meanwhile, and print how each
+ended. The exit code is 0 if all succeeded, else that of the first named that did not.
+"""
+EXAMPLES = """
+bascule wait train
+bascule wait prepare train --timeout 2h
+bascule wait train --result result.json
+"""
+
+SAID = frozenset({Reason.TARGET_UNREACHABLE, Reason.SUSPENDED, Reason.RETRYING, Reason.SUBMIT_UNCERTAIN})
+"""Why a job waits, where somebody who waits for it should know."""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Say what `wait` takes."""
+    parser.add_argument("names", metavar="NAME", nargs="+", help="a job")
+    parser.add_argument(
+        "--timeout", metavar="D", type=duration_from, help="give up after this time, with code 76: 30s, 10m, 2h"
+    )
+    parser.add_argument("--result", metavar="FILE", type=Path, help="write the whole result as JSON")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Wait; return the exit code."""
+
+    async def work(bridge: Bridge) -> int:
+        jobs = [bridge.job(name) for name in dict.fromkeys(args.names)]
+        await must_exist(bridge, jobs)
+        try:
+            ends = await session.attended(_all_ended(bridge, jobs, args.timeout and args.timeout.total_seconds()))
+        except session.Left as left:
+            output.say("the jobs go on; what needs somebody who drives this home waits")
+            output.hint(f"come back with `bascule wait {' '.join(args.names)}`")
+            return BY_SIGNAL + left.signal
+        except TimeoutError:
+            return await _ran_out(jobs, args)
+        if args.result is not None:
+            write_results(args.result, ends)
+        return next((code for end in ends if (code := _code_of(end))), Exit.SUCCEEDED)
+
+    return session.run(args, work, drive=True)
+
+
+async def must_exist(bridge: Bridge, jobs: Sequence[BridgeJob]) -> None:
+    """Raise `Mistake` where one of *jobs* is not there."""
+    absent = [job.name for job in jobs if await bridge.store.get(job.ref) is None]
+    if absent:
+        raise Mistake(
+            f"there is no job {', '.join(f'`{name}`' for name in absent)}", hint="`bascule get jobs` lists them"
+        )
+
+
+async def _all_ended(bridge: Bridge, jobs: Sequence[BridgeJob], seconds: float | None) -> list[Job]:
+    """Wait for all of *jobs*, telling how each ended; return them in their order."""
+    async with asyncio.timeout(seconds), asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(watch_driver(bridge, jobs, output.Talk()), name="watch the driver")
+        async with asyncio.TaskGroup() as waits:
+            ended = [waits.create_task(_ended(job), name=f"wait for {job.name}") for job in jobs]
+        watching.cancel()
+    return [task.result() for task in ended]
+
+
+async def _ended(job: BridgeJob) -> Job:
+    said = ""
+    last: Job | None = None
+    async with aclosing(job.watch()) as states:  # type: ignore[type-var]
+        async for last in states:
+            if last.status.phase.is_final:
+                output.data(f"job/{last.name} {output.clean(words.result_of(last))}")
+                return last
+            if last.status.reason in NOT_ACCEPTED:
+                output.tell(not_accepted(last))
+                return last
+            if last.status.reason in SAID and said != last.status.message:
+                said = last.status.message
+                output.say(f"job/{last.name} {output.clean(words.state_of(last))}")
+    if last is None:
+        raise Mistake(f"there is no job `{job.name}`", hint="`bascule get jobs` lists them")
+    raise Mistake(f"job `{job.name}` was deleted meanwhile", hint="`bascule get jobs` lists what is there")
+
+
+def _code_of(end: Job) -> int:
+    return code_of_job(end.status) if end.status.phase.is_final else code_of_error(not_accepted(end))
+
+
+async def _ran_out(jobs: Sequence[BridgeJob], args: argparse.Namespace) -> int:
+    for job in jobs:
+        state = await job.get()
+        if not state.status.phase.is_final:
+            output.say(f"job/{job.name} is not over after {args.timeout}: {output.clean(words.state_of(state))}")
+    output.hint("nothing was cancelled; wait again, or `bascule cancel` it")
+    return Exit.STILL_WAITING

@@ -1,0 +1,99 @@
+"""What is said about jobs: one way for every command."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from bascule.model import Job, JobStatus, Phase, Reason
+
+GOES_ON_BY_ITSELF = frozenset({Phase.QUEUED, Phase.HELD, Phase.RUNNING, Phase.UNKNOWN})
+
+
+def state_of(job: Job) -> str:
+    """Return where *job* stands, as one line without its name."""
+    status = job.status
+    words = str(status.phase)
+    if job.deleted_at is not None and not status.phase.is_final:
+        words += ", being deleted"
+    if status.reason:
+        words += f" ({status.reason})"
+    if status.attempt > 1:
+        words += f", attempt {status.attempt}"
+    return f"{words}: {status.message}" if status.message else words
+
+
+def result_of(job: Job) -> str:
+    """Return how *job* ended, as one line without its name."""
+    status = job.status
+    took = duration_of(status)
+    words = str(status.phase)
+    if status.reason:
+        words += f" ({status.reason})"
+    if took is not None:
+        words += f" after {short(took)}"
+    return f"{words}: {status.message}" if status.message and status.phase is not Phase.SUCCEEDED else words
+
+
+def duration_of(status: JobStatus, now: datetime | None = None) -> timedelta | None:
+    """Return how long it ran, until *now* where it has not ended; None where it never started."""
+    end = status.finished_at or now
+    if status.started_at is None or end is None:
+        return None
+    return max(end - status.started_at, timedelta())
+
+
+def short(span: timedelta) -> str:
+    """Return *span* in at most two units: ``3.2s``, ``1m20s``, ``2h5m``, ``3d4h``."""
+    seconds = span.total_seconds()
+    if seconds < 10:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
+    if days:
+        return f"{days}d{hours}h" if hours else f"{days}d"
+    if hours:
+        return f"{hours}h{minutes}m" if minutes else f"{hours}h"
+    if minutes:
+        return f"{minutes}m{whole % 60}s" if whole % 60 else f"{minutes}m"
+    return f"{whole}s"
+
+
+def age(at: datetime | None, now: datetime | None = None) -> str:
+    """Return how long ago *at* was, in its largest unit."""
+    if at is None:
+        return ""
+    seconds = max(int(((now or datetime.now(UTC)) - at).total_seconds()), 0)
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
+def moment(at: datetime | None) -> str:
+    """Return *at* in UTC, to the second."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ") if at else ""
+
+
+def goes_on(job: Job) -> bool:
+    """Tell whether *job* comes to its end when nobody drives its home; what we add to it may be missing then."""
+    return job.status.phase in GOES_ON_BY_ITSELF
+
+
+def what_moves_it(job: Job) -> str:
+    """Return what becomes of *job* when nobody drives its home; it is not over."""
+    status = job.status
+    if status.reason in (Reason.WAITING_FOR_JOB, Reason.RETRYING, Reason.TARGET_FULL, Reason.TARGET_UNREACHABLE):
+        return f"it is not submitted ({status.message}), and goes on when somebody drives this home"
+    if status.phase is Phase.PENDING:
+        return "it is stored and not submitted yet, and goes on when somebody drives this home"
+    if status.phase is Phase.SUBMITTING:
+        return "its submit is under way, and is brought to its end when somebody drives this home"
+    more = []
+    if job.spec.retry.limit:
+        more.append("a retry")
+    if any((job.spec.deadlines.queued, job.spec.deadlines.running)):
+        more.append("its deadlines")
+    if job.spec.signal is not None:
+        more.append("its warning signal")
+    words = "it goes on by itself"
+    return f"{words}; {' and '.join(more)} would need somebody who drives this home" if more else words
