@@ -65,6 +65,12 @@ class DriverLock:
     def release(self) -> None:
         """Let the lock go."""
         if self._file is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self.forget()
+
+    def forget(self) -> None:
+        """Close the file; the lock stays with another process that shares it."""
+        if self._file is not None:
             os.close(self._file)
             self._file = None
 
@@ -132,7 +138,7 @@ _HELD: weakref.WeakSet[DriverLock] = weakref.WeakSet()
 def _forget_in_child() -> None:
     """A fork shares the lock; without this it would hold it when the driver is gone."""
     for lock in _HELD:
-        lock.release()
+        lock.forget()
 
 
 os.register_at_fork(after_in_child=_forget_in_child)

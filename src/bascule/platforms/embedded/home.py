@@ -102,7 +102,7 @@ def prepare_home(path: Path, mounts: Path = MOUNTS) -> Home:
             hint="choose another with `--home` or `$BASCULE_HOME`",
         ) from fault
     refuse_open_door(home.path)
-    if not os.access(home.path, os.W_OK | os.X_OK):
+    if not os.access(home.path, os.W_OK | os.X_OK, effective_ids=True):
         raise StoreFailed(
             f"home `{home}` is read-only for this user",
             hint=f"make it writable (`ls -ld {home}` shows whose it is), or choose another with `--home`",
