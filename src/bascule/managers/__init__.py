@@ -1,0 +1,1 @@
+"""The managers: one module or package per resource manager; none knows another."""

@@ -1,0 +1,235 @@
+"""
+The port of ``local``: orders and wishes go into the spool, states are read from it.
+
+No call waits for the supervisor; each makes sure that there is one where one is needed.
+Files are small and local: what syncs goes to a thread, the rest is done on the spot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bascule.errors import Mistake, Refused, Unavailable, Uncertain
+from bascule.failpoints import failpoint
+from bascule.managers.local import output, probing
+from bascule.managers.local.options import JobOptions, TargetOptions, read_options
+from bascule.managers.local.reading import Reader
+from bascule.managers.local.slots import exceeds
+from bascule.managers.local.spool import Spool
+from bascule.managers.local.submission import KEY, check_job, check_signal, need_of, order_for
+from bascule.managers.local.summon import summon
+from bascule.model import (
+    Absent,
+    Answer,
+    CannotTell,
+    Chunk,
+    Found,
+    Handle,
+    Health,
+    Job,
+    Match,
+    Observation,
+    Report,
+    Stray,
+    belongs_to,
+)
+from bascule.ports import Abilities, Order, Stream
+
+_SUMMON_AGAIN = 1.0
+"""Seconds that a supervisor has to come up before another is started."""
+
+
+class LocalManager:
+    """This machine as a resource manager, with its state in *home*."""
+
+    abilities = Abilities(
+        key="chosen",
+        holds=True,
+        history=True,
+        hold=True,
+        signal=True,
+        update_walltime=True,
+        output=True,
+        warns=True,
+        settles=0.0,
+        poll_soon=0.1,
+        poll_rest=1.0,
+    )
+
+    def __init__(self, home: Path, options: Mapping[str, Any], *, idle: float = 10.0) -> None:
+        self._home = home
+        self._spool = Spool(home)
+        self._target_options = dict(options)
+        self._capacity = read_options(options, TargetOptions, "target.options").capacity
+        self._idle = idle
+        self._reader = Reader(self._spool)
+        self._summoned_at: float | None = None
+
+    def check(self, job: Job) -> None:
+        """Raise `Mistake` where *job* asks for something that this manager does not do."""
+        check_job(job)
+        self._options(job)
+
+    async def submit(self, order: Order) -> Handle:
+        """Accept the job durably under its key; it is started by the supervisor, once."""
+        self.check(order.job)
+        if not KEY.fullmatch(order.key):
+            raise Mistake(f"`{order.key}` cannot be a key here", hint="keys are of a-z, 0-9 and -")
+        too_much = exceeds(need_of(order.job), self._capacity)
+        if too_much:
+            raise Refused(
+                f"`local` refused job `{order.job.name}`: it asks for {too_much}",
+                hint="ask for less, or raise the target's `options`",
+            )
+        await asyncio.to_thread(self._accept, order)
+        await self._wake()
+        return self._handle(order.key)
+
+    async def release(self, handle: Handle) -> None:
+        """End our own hold."""
+        await self._wish(handle, "release")
+
+    async def find(self, key: str, since: datetime) -> Found | Absent | CannotTell:
+        """Look for the job's folder, which is there from acceptance on."""
+        answer = self._answer(key)
+        if isinstance(answer, Report):
+            state = self._spool.state(key)
+            held = state is not None and not state.is_over and state.ours
+            return Found((Match(self._handle(key), answer, held=held),))
+        return answer
+
+    async def observe(self, handles: Sequence[Handle], cursor: str = "") -> Observation:
+        """Look at the states of all *handles*; see to it that a supervisor lives if one of them needs it."""
+        as_of = datetime.now(UTC)
+        before = self._reader.moment(handles)
+        lives = self._tell_supervisor()
+        if lives and cursor and cursor == before:
+            return Observation(as_of, unchanged=True, cursor=cursor)
+        answers = {handle.id: self._answer(handle.key or handle.id) for handle in handles}
+        waiting = [key for key, answer in answers.items() if isinstance(answer, Report) and not answer.is_over]
+        for key in waiting:
+            if self._reader.is_new(key):
+                self._spool.wish(key, "new")  # whoever submitted it may have been killed before it could say so
+        if waiting and not lives:
+            await self._summon()
+        return Observation(as_of, answers, cursor=before)
+
+    async def cancel(self, handle: Handle, index: int | None = None) -> None:
+        """Ask for the end of the job and all its processes."""
+        await self._wish(handle, "cancel")
+
+    async def signal(self, handle: Handle, name: str) -> None:
+        """Send a signal to all processes of a running job."""
+        check_signal(name)
+        await self._wish(handle, f"signal-{name.upper().removeprefix('SIG')}")
+
+    async def hold(self, handle: Handle) -> None:
+        """Keep a waiting job from starting."""
+        await self._wish(handle, "hold", instead_of="unhold")
+
+    async def unhold(self, handle: Handle) -> None:
+        """Let it start again."""
+        await self._wish(handle, "unhold", instead_of="hold")
+
+    async def update(self, handle: Handle, walltime: timedelta) -> None:
+        """Change the walltime, counted from the start."""
+        await self._wish(handle, f"walltime-{walltime.total_seconds():g}")
+
+    async def sweep(self, installation: str) -> Sequence[Stray]:
+        """List the jobs that are kept here."""
+        strays = []
+        for key in self._spool.kept():
+            answer = self._answer(key) if belongs_to(key, installation) else None
+            if isinstance(answer, Report):
+                state = self._spool.state(key)
+                held = state is not None and not state.is_over and state.ours
+                strays.append(Stray(key, self._handle(key), held=held, over=answer.is_over))
+        return strays
+
+    async def read(self, handle: Handle, stream: Stream, offset: int, limit: int, index: int | None = None) -> Chunk:
+        """Read a piece of what the job has written so far."""
+        path = self._reader.path_of(handle.key or handle.id, stream)
+        return output.read(path, offset, limit) if path else Chunk(b"", offset, 0)
+
+    async def forget(self, handle: Handle) -> None:
+        """Remove the job's folder; files in a directory of the user's own stay."""
+        key = handle.key or handle.id
+        answer = self._answer(key)
+        if isinstance(answer, Report) and not answer.is_over:
+            raise Refused(f"`local` still has job `{key}` to look after", hint="cancel it first")
+        await asyncio.to_thread(self._spool.forget, key)
+
+    async def probe(self) -> Health:
+        """Say whether jobs can be run here, and how well they can be contained."""
+        return await asyncio.to_thread(probing.probe, self._spool, self._capacity)
+
+    async def aclose(self) -> None:
+        """Nothing is kept open."""
+
+    def _options(self, job: Job) -> JobOptions:
+        mine = read_options(job.spec.options, JobOptions)
+        if mine.model_fields_set:
+            return mine
+        return read_options(self._target_options, TargetOptions)
+
+    def _handle(self, key: str) -> Handle:
+        return Handle(id=key, key=key, place=str(self._spool.folder(key)))
+
+    def _answer(self, key: str) -> Answer:
+        if not KEY.fullmatch(key):
+            return Absent(f"`{key}` is no key of this manager", datetime.now(UTC))
+        return self._reader.answer(key)
+
+    def _accept(self, order: Order) -> None:
+        folder = self._spool.folder(order.key)
+        try:
+            if folder.exists():
+                return
+            self._spool.make()
+            self._spool.save_capacity(self._capacity)
+            if self._spool.accept(order_for(order, folder, self._options(order.job))):
+                self._spool.wish(order.key, "new")
+                failpoint("local.submit.announced")
+        except OSError as trouble:
+            words = f"`local` cannot write to `{self._spool.place}`: {trouble.strerror}"
+            kind = Uncertain if folder.exists() else Unavailable
+            raise kind(words, hint="is the disk full, or read-only?") from trouble
+
+    async def _wish(self, handle: Handle, what: str, *, instead_of: str = "") -> None:
+        key = handle.key or handle.id
+        answer = self._answer(key)
+        if isinstance(answer, Absent):
+            raise Refused(f"`local` has no job `{key}`: {answer.evidence}")
+        if isinstance(answer, Report) and answer.is_over:
+            return
+        try:
+            self._spool.wish(key, what, instead_of=instead_of)
+        except OSError as trouble:
+            words = f"`local` cannot write to `{self._spool.place}`: {trouble.strerror}"
+            raise Unavailable(words, hint="is the disk full, or read-only?") from trouble
+        await self._wake()
+
+    async def _wake(self) -> None:
+        if not self._tell_supervisor():
+            await self._summon()
+
+    def _tell_supervisor(self) -> bool:
+        try:
+            return self._spool.wake()
+        except OSError:
+            return False
+
+    async def _summon(self) -> None:
+        now = time.monotonic()
+        if self._summoned_at is not None and now - self._summoned_at < _SUMMON_AGAIN:
+            return
+        self._summoned_at = now
+        try:
+            await asyncio.to_thread(summon, self._home, idle=self._idle)
+        except (OSError, ValueError) as trouble:
+            raise Unavailable(f"`local` cannot start its supervisor: {trouble}") from trouble

@@ -1,0 +1,262 @@
+"""
+The spool: files through which a manager and the supervisor of a home speak.
+
+``jobs/KEY/order``    the order; the folder is made elsewhere, synced, and renamed into
+                      place, which is the moment of acceptance and succeeds once
+``jobs/KEY/state``    how far it has come; written by the supervisor only
+``jobs/KEY/intent.N`` the state before launch N, synced before anything is started
+``wishes/KEY.WISH``   an empty file: look at KEY, and do WISH (new, cancel, hold, ...)
+``news``              its time moves whenever a state has changed
+``wake``              a FIFO: whoever can open it for writing knows that a supervisor lives
+``capacity``          how much may be used at once
+``lock``              held by the supervisor as long as it lives
+
+Nothing is read half-written: files are renamed into place, and what is torn all the
+same (a damaged disk) is answered as None.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from bascule.failpoints import failpoint
+from bascule.managers.local.records import (
+    Capacity,
+    Order,
+    Outline,
+    State,
+    decode_capacity,
+    decode_order,
+    decode_outline,
+    decode_state,
+    encode,
+)
+
+_ABANDONED_AFTER = 3600.0
+
+
+class Wish(NamedTuple):
+    """What somebody wants of a job; *name* is the file that says so."""
+
+    key: str
+    what: str
+    name: str
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool) -> None:
+    """Put *data* at *path* as a whole; *durable* survives a loss of power."""
+    torn = path.with_name(f"{path.name}.new")
+    descriptor = os.open(torn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+        if durable:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    torn.rename(path)
+    if durable:
+        sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in *path* survive a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Spool:
+    """The spool of one home."""
+
+    def __init__(self, home: Path) -> None:
+        # The jobs' own markers hold this path, so that there may be but one form of it.
+        self.place = Path(os.path.realpath(home)) / "local"
+        self.jobs = self.place / "jobs"
+        self.wishes = self.place / "wishes"
+        self.news = self.place / "news"
+        self._incoming = self.place / "incoming"
+
+    def make(self) -> None:
+        """Make the folders, for this user only."""
+        for folder in (self.place, self.jobs, self.wishes, self._incoming):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(self.place / "wake", 0o600)
+
+    def folder(self, key: str) -> Path:
+        """Return where the job *key* is kept."""
+        return self.jobs / key
+
+    def accept(self, order: Order) -> bool:
+        """
+        Accept *order* durably; False where its key is there already.
+
+        Once this returns, or whenever the folder is there, the job will be run by some
+        supervisor, and by no two.
+        """
+        new = self._incoming / f"{order.key}.{secrets.token_hex(4)}"
+        new.mkdir(mode=0o700)
+        try:
+            failpoint("local.submit.begun")
+            replace_file(new / "order", encode(order), durable=True)
+            failpoint("local.submit.written")
+            try:
+                new.rename(self.folder(order.key))
+            except OSError as taken:
+                if taken.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                    raise
+                return False
+        finally:
+            if new.exists():
+                shutil.rmtree(new, ignore_errors=True)
+        failpoint("local.submit.accepted")
+        sync_folder(self.jobs)
+        return True
+
+    def wish(self, key: str, what: str, *, instead_of: str = "") -> None:
+        """Leave a wish for the supervisor; the last of two that contradict each other counts."""
+        if instead_of:
+            (self.wishes / f"{key}.{instead_of}").unlink(missing_ok=True)
+        descriptor = os.open(self.wishes / f"{key}.{what}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.close(descriptor)
+
+    def read_wishes(self) -> list[Wish]:
+        """Return all wishes, new orders first."""
+        with os.scandir(self.wishes) as entries:
+            names = [entry.name for entry in entries]
+        wishes = [Wish(key, what, name) for name in names for key, _, what in (name.partition("."),)]
+        return sorted(wishes, key=lambda wish: (wish.what != "new", wish))
+
+    def grant(self, wish: Wish) -> None:
+        """Take a wish away, after it has been seen to."""
+        (self.wishes / wish.name).unlink(missing_ok=True)
+
+    def wake(self) -> bool:
+        """Wake the supervisor; False where there is none."""
+        try:
+            descriptor = os.open(self.place / "wake", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        except OSError as nobody:
+            if nobody.errno == errno.ENXIO:
+                return False
+            raise
+        try:
+            os.write(descriptor, b"!")
+        except BlockingIOError:
+            pass  # it is full: there is enough to wake it
+        except BrokenPipeError:
+            return False
+        finally:
+            os.close(descriptor)
+        return True
+
+    def tell(self) -> None:
+        """Let observers know that some state has changed."""
+        path = self.news
+        try:
+            before = path.stat().st_mtime_ns
+        except FileNotFoundError:
+            path.touch(mode=0o600)
+            before = path.stat().st_mtime_ns
+        moment = max(before + 1, time.time_ns())
+        os.utime(path, ns=(moment, moment))
+
+    def clear(self) -> None:
+        """Remove what submits that were killed have left behind."""
+        for left in self._incoming.iterdir():
+            with contextlib.suppress(OSError):
+                if left.stat().st_mtime < time.time() - _ABANDONED_AFTER:
+                    shutil.rmtree(left)
+
+    def kept(self) -> Iterator[str]:
+        """Iterate over the keys of all jobs that are kept."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.jobs) as entries:
+            yield from (entry.name for entry in entries)
+
+    def outline(self, key: str) -> Outline | None:
+        """Return the order of *key* without what is needed only to start it; None where there is none."""
+        data = _content(self.folder(key) / "order")
+        with contextlib.suppress(msgspec.MsgspecError):
+            return decode_outline(data)
+        return None
+
+    def order(self, key: str) -> Order | None:
+        """Return the whole order of *key*; None where there is none."""
+        data = _content(self.folder(key) / "order")
+        with contextlib.suppress(msgspec.MsgspecError):
+            return decode_order(data)
+        return None
+
+    def state(self, key: str) -> State | None:
+        """Return how far *key* has come; None where no supervisor has said so yet, or it cannot be read."""
+        return self._read_state(self.folder(key) / "state")
+
+    def progress(self, key: str) -> State | None:
+        """Return how far *key* has come at least, whatever was written last before a kill or a loss of power."""
+        state = self.state(key)
+        if state is not None and state.is_over:
+            return state
+        launch = state.launch if state is not None else 0
+        while (intent := self.folder(key) / f"intent.{launch + 1}").exists():
+            launch += 1
+            state = self._read_state(intent) or State("starting", 0.0, launch=launch)
+        return state
+
+    def save(self, key: str, state: State, *, durable: bool) -> None:
+        """Write how far *key* has come."""
+        replace_file(self.folder(key) / "state", encode(state), durable=durable)
+
+    def save_intent(self, key: str, state: State) -> None:
+        """Write down durably that a job is about to be started."""
+        replace_file(self.folder(key) / f"intent.{state.launch}", encode(state), durable=True)
+
+    def _read_state(self, path: Path) -> State | None:
+        with contextlib.suppress(msgspec.MsgspecError):
+            return decode_state(_content(path))
+        return None
+
+    def capacity(self) -> Capacity | None:
+        """Return how much may be used at once; None where nobody has said."""
+        data = _content(self.place / "capacity")
+        with contextlib.suppress(msgspec.MsgspecError):
+            return decode_capacity(data)
+        return None
+
+    def save_capacity(self, capacity: Capacity) -> None:
+        """Say how much may be used at once."""
+        if self.capacity() != capacity:
+            replace_file(self.place / "capacity", encode(capacity), durable=False)
+
+    def scrub(self, key: str) -> None:
+        """Forget the environment of a job that is over: it may hold secrets."""
+        order = self.order(key)
+        if order is not None and order.env:
+            replace_file(self.folder(key) / "order", encode(msgspec.structs.replace(order, env={})), durable=False)
+
+    def forget(self, key: str) -> None:
+        """Remove all that is kept of *key*; it vanishes at once."""
+        gone = self._incoming / f"{key}.{secrets.token_hex(4)}"
+        with contextlib.suppress(FileNotFoundError):
+            self.folder(key).rename(gone)
+            shutil.rmtree(gone)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""

@@ -1,0 +1,148 @@
+"""
+From the core's order to the one that is kept: what will run, where, with what around it.
+
+The job gets the environment, the umask and, unless it names one, a working directory as
+whoever submits it has them, as people know it from ``sbatch``. The environment may hold
+secrets; it lies in a file of this user only, and is removed when the job is over.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from pathlib import Path
+
+from bascule.errors import Mistake
+from bascule.failpoints import VARIABLE as FAILPOINT
+from bascule.managers.local.options import JobOptions
+from bascule.managers.local.processes import MARKER, signal_number
+from bascule.managers.local.records import Capacity, Order
+from bascule.model import Job, parts_of
+from bascule.ports import Order as Wanted
+
+KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_PATTERN = re.compile(r"%(.?)")
+_LONGEST_FILE_NAME = 255
+_NOT_INHERITED = {
+    name.encode()
+    for name in (FAILPOINT, MARKER, "BASCULE_KEY", "BASCULE_JOB", "BASCULE_ATTEMPT", "OLDPWD", "SHLVL", "_")
+}
+
+
+def check_job(job: Job) -> None:
+    """Raise `Mistake` for what this manager cannot do."""
+    spec, run = job.spec, job.spec.run
+    wrong = []
+    if spec.array is not None:
+        wrong.append("array: `local` runs no arrays yet")
+    if run is None or (run.script is None and run.script_path is None and run.command is None):
+        wrong.append("run: `local` takes `script`, `scriptPath` or `command`")
+    elif run.command is not None and (not run.command or not run.command[0]):
+        wrong.append("run.command: names no program")
+    elif run.script_path is not None and not run.script_path.startswith("/"):
+        wrong.append("run.scriptPath: must be absolute")
+    if spec.working_directory is not None and not spec.working_directory.startswith("/"):
+        wrong.append("workingDirectory: must be absolute")
+    for field, path in (("output", spec.output), ("error", spec.error)):
+        bad = next((found[0] for found in _PATTERN.finditer(path or "") if found[1] not in {"x", "j", "%"}), None)
+        if bad:
+            wrong.append(f"{field}: `{bad}` means nothing here; there are `%x` (name), `%j` (id) and `%%`")
+    if spec.files.inputs or spec.files.outputs:
+        wrong.append("files: `local` stages no files yet; the job sees this machine's own")
+    if spec.resources.nodes is not None and spec.resources.nodes > 1:
+        wrong.append(f"resources.nodes: `local` is one machine, not {spec.resources.nodes}")
+    if spec.resources.gpus_per_node is not None and spec.resources.gpus_per_node.type is not None:
+        wrong.append("resources.gpusPerNode.type: `local` cannot choose a type")
+    if spec.signal is not None:
+        check_signal(spec.signal.name)
+    if wrong:
+        raise Mistake(f"`local` cannot run job `{job.name}`: {'; '.join(wrong)}", problems=tuple(wrong))
+
+
+def check_signal(name: str) -> None:
+    """Raise `Mistake` where there is no such signal."""
+    try:
+        signal_number(name)
+    except KeyError:
+        raise Mistake(f"there is no signal `{name}`", hint="there are USR1, TERM, INT, ...") from None
+
+
+def need_of(job: Job) -> Capacity:
+    """Return what *job* needs of the machine; one cpu where it does not say."""
+    asked = job.spec.resources
+    return Capacity(
+        cpus=(asked.tasks or 1) * (asked.cpus_per_task or 1),
+        memory=int(asked.memory_per_node) if asked.memory_per_node is not None else 0,
+        gpus=asked.gpus_per_node.count if asked.gpus_per_node is not None else 0,
+    )
+
+
+def order_for(wanted: Wanted, folder: Path, options: JobOptions) -> Order:
+    """Return the order to be kept in *folder*."""
+    job, key = wanted.job, wanted.key
+    spec = job.spec
+    workdir = spec.working_directory or str(folder / "work")
+    output = _expanded(spec.output or _default_name(job.name, key, "out"), job.name, key)
+    error = _expanded(spec.error or _default_name(job.name, key, "err"), job.name, key)
+    warn = spec.signal
+    return Order(
+        key=key,
+        name=job.name,
+        at=time.time(),
+        need=need_of(job),
+        workdir=workdir,
+        output=str(Path(workdir, output)),
+        error=str(Path(workdir, error)),
+        walltime=None if spec.resources.walltime is None else spec.resources.walltime.total_seconds(),
+        warn=None if warn is None else (warn.name, warn.before.total_seconds()),
+        grace=options.grace.total_seconds(),
+        ours=wanted.held,
+        users=spec.hold,
+        umask=_umask(),
+        program=_program(job),
+        script=None if spec.run is None or spec.run.script is None else spec.run.script.encode(),
+        env=_environment(wanted, folder, workdir),
+    )
+
+
+def _program(job: Job) -> tuple[bytes, ...]:
+    """Return the argument list; of a script, which is put into place later, only the arguments."""
+    head: tuple[str, ...] = ()
+    if job.spec.run is not None and job.spec.run.command is not None:
+        head = job.spec.run.command
+    elif job.spec.run is not None and job.spec.run.script_path is not None:
+        head = (job.spec.run.script_path,)
+    return tuple(map(os.fsencode, (*head, *job.spec.arguments)))
+
+
+def _environment(wanted: Wanted, folder: Path, workdir: str) -> dict[bytes, bytes]:
+    spec = wanted.job.spec
+    parts = parts_of(wanted.key)
+    ours = {
+        MARKER: str(folder),
+        "BASCULE_KEY": wanted.key,
+        "BASCULE_JOB": wanted.job.name,
+        "BASCULE_ATTEMPT": str(parts.attempt if parts else wanted.job.status.attempt or 1),
+    }
+    inherited = {name: value for name, value in os.environb.items() if name not in _NOT_INHERITED}
+    added = {"PWD": workdir, **spec.env, **wanted.secret_env, **ours}
+    return inherited | {os.fsencode(name): os.fsencode(value) for name, value in added.items()}
+
+
+def _default_name(name: str, key: str, ending: str) -> str:
+    plain = f"{name}.{ending}".replace("%", "%%")
+    return plain if len(os.fsencode(plain)) <= _LONGEST_FILE_NAME else f"{key}.{ending}"
+
+
+def _expanded(path: str, name: str, key: str) -> str:
+    return _PATTERN.sub(lambda found: {"x": name, "j": key, "%": "%"}[found[1]], path)
+
+
+def _umask() -> int:
+    # os.umask can only be read by setting it, which other threads would see.
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("Umask:"):
+            return int(line.split()[1], 8)
+    return stat.S_IWGRP | stat.S_IWOTH
