@@ -8,7 +8,7 @@ from datetime import datetime
 
 from bascule.bridge import admission
 from bascule.errors import Mistake, Refused, Unavailable
-from bascule.model import Attempt, Handle, Job, JobStatus, Noun, Phase, Reason, Ref, StoredFile, Target
+from bascule.model import Attempt, Chunk, Handle, Job, JobStatus, Noun, Phase, Reason, Ref, StoredFile, Target
 from bascule.ports import Clock, Front, Manager, Stream
 
 PIECE = 256 * 1024
@@ -131,15 +131,12 @@ class BridgeJob:
             self._checked()
             job = await self.get()
             ended = job.status.phase.is_final or attempt not in (None, job.status.attempt)
-            handle = _handle_of(job, attempt)
+            chunk = await self._piece(job, stream, position, PIECE, attempt)
             moved = False
-            if handle is not None:
-                manager = await self._manager(job)
-                chunk = await manager.read(handle, stream, position, PIECE)
-                if chunk.data:
-                    position = chunk.offset + len(chunk.data)
-                    moved = True
-                    yield chunk.data
+            if chunk is not None and chunk.data:
+                position = chunk.offset + len(chunk.data)
+                moved = True
+                yield chunk.data
             if moved:
                 pause = FASTEST
                 continue
@@ -147,6 +144,12 @@ class BridgeJob:
                 return
             await self._clock.sleep(pause)
             pause = min(pause * 1.3, SLOWEST)
+
+    async def piece(
+        self, stream: Stream = "output", *, offset: int = 0, limit: int = PIECE, attempt: int | None = None
+    ) -> Chunk | None:
+        """Return one piece of the job's output, with its size; None where nothing was submitted that could write."""
+        return await self._piece(await self.get(), stream, offset, limit, attempt)
 
     async def cancel(self) -> None:
         """Ask for the job's end."""
@@ -168,6 +171,13 @@ class BridgeJob:
     async def _set(self, **fields: object) -> None:
         if await admission.change(self._front, self.ref, **fields) is None:
             raise Mistake(f"there is no job `{self.ref}`", hint="`bascule get jobs` lists them")
+
+    async def _piece(self, job: Job, stream: Stream, offset: int, limit: int, attempt: int | None) -> Chunk | None:
+        handle = _handle_of(job, attempt)
+        if handle is None:
+            return None
+        manager = await self._manager(job)
+        return await manager.read(handle, stream, offset, limit)
 
     async def _manager(self, job: Job) -> Manager:
         target = await self._front.target(job.target_ref)
