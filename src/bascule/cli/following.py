@@ -40,10 +40,16 @@ class Display(Protocol):
 async def follow(job: BridgeJob, display: Display) -> Job:
     """Follow *job* until it is over and its output is shown; return it. Raises `Refused` where it cannot go on."""
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_read(job, "output", display), name=f"output of {job.name}")
-        tasks.create_task(_read(job, "error", display), name=f"error of {job.name}")
+        tasks.create_task(read_all(job, "output", display), name=f"output of {job.name}")
+        if not _writes_one_file(await job.get()):
+            tasks.create_task(read_all(job, "error", display), name=f"error of {job.name}")
         ended = tasks.create_task(_watch(job, display), name=f"state of {job.name}")
     return ended.result()
+
+
+def _writes_one_file(job: Job) -> bool:
+    """Tell whether errors go where the output goes, so that reading both would show all twice."""
+    return job.spec.output is not None and job.spec.output == job.spec.error
 
 
 async def _watch(job: BridgeJob, display: Display) -> Job:
@@ -66,26 +72,26 @@ def not_accepted(job: Job) -> Refused:
     )
 
 
-async def _read(job: BridgeJob, stream: Stream, display: Display) -> None:
-    """Show all that *job* writes, attempt by attempt."""
+async def read_all(job: BridgeJob, stream: Stream, display: Display, *, offset: int = 0) -> None:
+    """Show all that *job* writes, attempt by attempt; *offset* is for the first of them."""
     attempt = await _first_attempt(job)
     while attempt is not None:
-        await _read_attempt(job, stream, attempt, display)
+        await read_attempt(job, stream, attempt, display, offset=offset)
         status = await job.status()
         if status.attempt <= attempt and status.phase.is_final:
             return
-        attempt = max(attempt + 1, status.attempt)
+        attempt, offset = max(attempt + 1, status.attempt), 0
 
 
-async def _read_attempt(job: BridgeJob, stream: Stream, attempt: int, display: Display) -> None:
-    position = 0
+async def read_attempt(job: BridgeJob, stream: Stream, attempt: int, display: Display, *, offset: int = 0) -> None:
+    """Show what one attempt writes, until it is over."""
     silent = False
     while True:
         try:
-            async with aclosing(job.logs(follow=True, stream=stream, attempt=attempt, offset=position)) as pieces:  # type: ignore[type-var]
+            async with aclosing(job.logs(follow=True, stream=stream, attempt=attempt, offset=offset)) as pieces:  # type: ignore[type-var]
                 async for piece in pieces:
                     silent = False
-                    position += len(piece)
+                    offset += len(piece)
                     await display.take(job, stream, piece)
             return
         except Unavailable as trouble:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from bascule.cli import spans
 from bascule.model import Job, JobStatus, Phase, Reason
 
 GOES_ON_BY_ITSELF = frozenset({Phase.QUEUED, Phase.HELD, Phase.RUNNING, Phase.UNKNOWN})
@@ -43,30 +44,13 @@ def duration_of(status: JobStatus, now: datetime | None = None) -> timedelta | N
 
 
 def short(span: timedelta) -> str:
-    """Return *span* in at most two units: ``3.2s``, ``1m20s``, ``2h5m``, ``3d4h``."""
-    seconds = span.total_seconds()
-    if seconds < 10:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
-    if days:
-        return f"{days}d{hours}h" if hours else f"{days}d"
-    if hours:
-        return f"{hours}h{minutes}m" if minutes else f"{hours}h"
-    if minutes:
-        return f"{minutes}m{whole % 60}s" if whole % 60 else f"{minutes}m"
-    return f"{whole}s"
+    """Return *span* in at most two units."""
+    return spans.short(span.total_seconds())
 
 
 def age(at: datetime | None, now: datetime | None = None) -> str:
     """Return how long ago *at* was, in its largest unit."""
-    if at is None:
-        return ""
-    seconds = max(int(((now or datetime.now(UTC)) - at).total_seconds()), 0)
-    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length}{unit}"
-    return f"{seconds}s"
+    return spans.age(((now or datetime.now(UTC)) - at).total_seconds()) if at else ""
 
 
 def moment(at: datetime | None) -> str:
