@@ -98,9 +98,7 @@ class LocalManager:
         """Look for the job's folder, which is there from acceptance on."""
         answer = self._answer(key)
         if isinstance(answer, Report):
-            state = self._spool.state(key)
-            held = state is not None and not state.is_over and state.ours
-            return Found((Match(self._handle(key), answer, held=held),))
+            return Found((Match(self._handle(key), answer, held=self._reader.is_held(key)),))
         return answer
 
     async def observe(self, handles: Sequence[Handle], cursor: str = "") -> Observation:
@@ -146,8 +144,7 @@ class LocalManager:
         for key in self._spool.kept():
             answer = self._answer(key) if belongs_to(key, installation) else None
             if isinstance(answer, Report):
-                state = self._spool.state(key)
-                held = state is not None and not state.is_over and state.ours
+                held = self._reader.is_held(key)
                 strays.append(Stray(key, self._handle(key), held=held, over=answer.is_over))
         return strays
 

@@ -65,6 +65,17 @@ class Reader:
         """Tell whether no supervisor has taken up *key* yet."""
         return not (self._spool.folder(key) / "state").exists()
 
+    def is_held(self, key: str) -> bool:
+        """Tell whether a submit in two phases has not been released yet."""
+        # In this order: a wish is taken away only after the state has been changed by it.
+        if self._spool.is_wished(key, "release"):
+            return False
+        state = self._state(key)
+        if state is not None:
+            return state.ours and not state.is_over
+        outline = self._spool.outline(key)
+        return outline is not None and outline.ours
+
     def path_of(self, key: str, stream: Stream) -> str:
         """Return where a job writes to; empty before it has started."""
         state = self._state(key)

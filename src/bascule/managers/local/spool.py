@@ -133,6 +133,10 @@ class Spool:
         descriptor = os.open(self.wishes / f"{key}.{what}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.close(descriptor)
 
+    def is_wished(self, key: str, what: str) -> bool:
+        """Tell whether a wish has not been seen to."""
+        return (self.wishes / f"{key}.{what}").exists()
+
     def read_wishes(self) -> list[Wish]:
         """Return all wishes, new orders first."""
         with os.scandir(self.wishes) as entries:
