@@ -71,24 +71,30 @@ def glance(
 def _open(database: str) -> sqlite3.Connection | None:
     """Open *database* for reading; None where nothing was ever stored in it."""
     try:
-        connection = _connect(database, "mode=ro")
-        schema = connection.execute("PRAGMA user_version").fetchone()[0]
+        connection, schema = _connect(database, "mode=ro")
     except sqlite3.OperationalError:
         # Readers, too, need an index beside the log and cannot make it on a read-only disk. Where there
         # is no log nothing else is written either, and none is needed.
         if os.path.exists(f"{database}-wal") or os.access(os.path.dirname(database), os.W_OK):
             raise
-        connection = _connect(database, "immutable=1")
-        schema = connection.execute("PRAGMA user_version").fetchone()[0]
+        connection, schema = _connect(database, "immutable=1")
+    if schema == 0 or schema > SCHEMA:
+        connection.close()
     if schema > SCHEMA:
         message, hint = newer(database, schema)
         raise Mistake(message, hint=hint)
     return connection if schema else None
 
 
-def _connect(database: str, how: str) -> sqlite3.Connection:
+def _connect(database: str, how: str) -> tuple[sqlite3.Connection, int]:
+    """Return a connection, and the version of the schema; raise where nothing can be read."""
     path = database.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return sqlite3.connect(f"file:{path}?{how}", uri=True, isolation_level=None, timeout=5)
+    connection = sqlite3.connect(f"file:{path}?{how}", uri=True, isolation_level=None, timeout=5)
+    try:
+        return connection, connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.Error:
+        connection.close()
+        raise
 
 
 def _condition(

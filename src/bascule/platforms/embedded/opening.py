@@ -86,7 +86,7 @@ def _distrust_a_copy(connection: sqlite3.Connection, home: Home, now: datetime) 
     # In this order: a driver that is at work writes the database first, then the witness.
     witness = Witness.read(home.witness)
     epoch, seq = connection.execute("SELECT epoch, seq FROM meta").fetchall()[0]
-    present = Witness(epoch, seq, home.database.stat().st_ino)
+    present = Witness(epoch, seq)
     if witness is None:
         if epoch == 0:
             return  # never driven
@@ -94,8 +94,6 @@ def _distrust_a_copy(connection: sqlite3.Connection, home: Home, now: datetime) 
     elif not witness.is_ahead_of(present):
         return
     # Ahead of all that was ever given, so that no version means two things.
-    true = Witness(max(epoch, witness.epoch), max(seq, witness.seq), present.file)
-    connection.execute(
-        "UPDATE meta SET epoch = ?, seq = ?, distrusts_before = ?", (true.epoch, true.seq, ticks_of(now))
-    )
+    true = Witness(max(epoch, witness.epoch), max(seq, witness.seq))
+    connection.execute("UPDATE meta SET epoch = ?, seq = ?, distrusts_before = ?", (*true, ticks_of(now)))
     true.write(home.witness)

@@ -85,8 +85,7 @@ class Store:
         try:
             self._epoch, seq = await self._writer.write(_new_epoch)
             with translated(self._database):
-                witness = Witness(self._epoch, seq, self._database.stat().st_ino)
-                self._notebook = Notebook(self._home.witness, witness)
+                self._notebook = Notebook(self._home.witness, Witness(self._epoch, seq))
         except BaseException:
             self._lock.release()
             raise
