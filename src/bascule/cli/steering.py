@@ -1,0 +1,94 @@
+"""Wishes about jobs that are there: which jobs, and waiting until a wish has come true."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+
+from bascule.bridge import Bridge, BridgeJob
+from bascule.cli import output, session, words
+from bascule.cli.arguments import Parser, add_labels, merged
+from bascule.cli.exits import BY_SIGNAL, Exit
+from bascule.cli.following import NOT_ACCEPTED, watch_driver
+from bascule.cli.wait import must_exist
+from bascule.errors import Mistake
+from bascule.model import Job, Ref
+from bascule.ports import Selector
+
+TAKEN_UP_WITHIN = 15.0
+"""Seconds to wait until a wish has come true."""
+
+
+def add_jobs(parser: Parser) -> None:
+    """Add the names of jobs, or their labels."""
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a job")
+    add_labels(parser)
+
+
+async def chosen(bridge: Bridge, args: argparse.Namespace) -> list[BridgeJob]:
+    """Return the jobs that *args* name, or the live ones that bear its labels."""
+    if args.names and args.labels:
+        raise Mistake("jobs are given by name or by labels, not by both", hint="leave one of them out")
+    if args.names:
+        jobs = [bridge.job(name) for name in dict.fromkeys(args.names)]
+        await must_exist(bridge, jobs)
+        return jobs
+    if not args.labels:
+        raise Mistake("no jobs are named", hint="name them, or select them with `-l KEY=VALUE`")
+    found = await bridge.jobs(Selector(labels=merged(args.labels), live=True))
+    if not found:
+        output.say("no live job has these labels")
+    return [bridge.job(job.name) for job in found]
+
+
+async def until(
+    bridge: Bridge, jobs: Sequence[BridgeJob], is_true: Callable[[Job], bool], *, within: float
+) -> list[Job | None]:
+    """Wait until *is_true* of each or it is gone, for *within* seconds at most; return each as it is then."""
+    try:
+        async with asyncio.timeout(within), asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(watch_driver(bridge, jobs, output.Talk()), name="watch the driver")
+            async with asyncio.TaskGroup() as waits:
+                for job in jobs:
+                    waits.create_task(_until(bridge, job.ref, is_true), name=f"wait for {job.name}")
+            watching.cancel()
+    except TimeoutError:
+        pass
+    return [await bridge.store.get(job.ref) for job in jobs]
+
+
+async def _until(bridge: Bridge, ref: Ref, is_true: Callable[[Job], bool]) -> None:
+    changes = bridge.store.watch()
+    job = await bridge.store.get(ref)
+    if job is None or is_true(job):
+        return
+    async with aclosing(changes):  # type: ignore[type-var]
+        async for change in changes:
+            if change.ref != ref:
+                continue
+            job = await bridge.store.get(ref)
+            if job is None or is_true(job):
+                return
+
+
+def is_taken_up(job: Job) -> bool:
+    """Tell whether the driver has seen what is wished of *job* now."""
+    return job.status.observed_generation >= job.generation or job.status.reason in NOT_ACCEPTED
+
+
+async def settled(bridge: Bridge, jobs: Sequence[BridgeJob], is_true: Callable[[Job], bool]) -> int:
+    """Wait until the wish has come true, for a bounded time; print where each job stands, and return the exit code."""
+    try:
+        after = await session.attended(until(bridge, jobs, is_true, within=TAKEN_UP_WITHIN))
+    except session.Left as left:
+        output.say("the wish is stored, and is carried out when somebody drives this home")
+        return BY_SIGNAL + left.signal
+    for job in filter(None, after):
+        output.data(f"job/{job.name} {output.clean(words.state_of(job))}")
+    late = [job.name for job in after if job is not None and not is_true(job)]
+    if late:
+        output.say(f"not carried out yet: {', '.join(f'job/{name}' for name in late)}")
+        output.hint(f"the wish is stored; `bascule wait {late[0]}` or `bascule serve` goes on with it")
+    return Exit.TEMPORARY if late else Exit.SUCCEEDED
