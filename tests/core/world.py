@@ -31,7 +31,7 @@ from bascule.ports import Abilities, Clock, Order
 from bascule.runner import Pace
 from tests.core.process import Gate, Process
 from tests.fakes.course import OutsideJob
-from tests.fakes.faults import Faults
+from tests.fakes.faults import Faults, Weather
 from tests.fakes.kinds import HELD
 from tests.fakes.ledger import Ledger
 from tests.fakes.manager import FakeManager
@@ -39,7 +39,7 @@ from tests.fakes.outside import Outside
 from tests.fakes.platform import MemoryPlatform, Objects
 from tests.virtual import FakeClock
 
-PACE = Pace(workers=8)
+PACE = Pace(workers=8, per_target=4)
 
 
 class Recorded(Objects):
@@ -69,7 +69,7 @@ class World:
     def __init__(self, abilities: Abilities = HELD, **target: Any) -> None:
         self.clock = FakeClock()
         self.outside = Outside(self.clock, history=abilities.history)
-        self.faults = Faults()
+        self.weathers: dict[str, Weather] = {}
         self.objects = Recorded(self.clock)
         self.front = MemoryPlatform(self.clock, self.objects)
         self.managers: list[FakeManager] = []
@@ -79,7 +79,7 @@ class World:
 
     async def __aenter__(self) -> Self:
         """Start the first process."""
-        await self.front.put_target(Target("default", "there", "", self._spec))
+        await self.add_target("there")
         self.start()
         return self
 
@@ -107,12 +107,29 @@ class World:
         await self.process.kill()
         self.start()
 
+    # What goes wrong
+
+    @property
+    def faults(self) -> Faults:
+        """Where faults on the line to the cluster are ordered."""
+        return self.faults_at("there")
+
+    def faults_at(self, target: str) -> Faults:
+        """Where faults on the line of a target are ordered."""
+        weather = self.weathers.setdefault(target, Faults())
+        assert isinstance(weather, Faults)
+        return weather
+
     # What people do
 
-    async def submit(self, name: str = "job", **spec: Any) -> None:
+    async def add_target(self, name: str) -> None:
+        """Make a target that leads to the same cluster, with a line of its own."""
+        await self.front.put_target(Target("default", name, "", self._spec))
+
+    async def submit(self, name: str = "job", *, target: str = "there", **spec: Any) -> None:
         """Have a job accepted."""
         run = {"run": Run(command=("true",))} if "adopt" not in spec else {}
-        await self.front.create(Job("default", name, "", JobSpec(TargetRef("there"), **{**run, **spec})))
+        await self.front.create(Job("default", name, "", JobSpec(TargetRef(target), **{**run, **spec})))
 
     async def change(self, name: str = "job", **spec: Any) -> None:
         """Change a job's spec."""
@@ -146,6 +163,10 @@ class World:
     def phase_of(self, name: str = "job") -> Phase:
         """Return the job's phase."""
         return self.status(name).phase
+
+    def target(self, name: str = "there") -> Target:
+        """Return a target as it is stored."""
+        return self.objects.targets[Ref("default", name)]
 
     def events(self, name: str = "job") -> list[Event]:
         """Return what was told about the job."""
@@ -198,6 +219,8 @@ class World:
         await self.clock.sleep(seconds)
 
     def _manager_for(self, gate: Gate, target: Target) -> FakeManager:
-        manager = FakeManager(self.outside, self._abilities, clock=gate, weather=self.faults)
+        manager = FakeManager(
+            self.outside, self._abilities, clock=gate, weather=self.weathers.setdefault(target.name, Faults())
+        )
         self.managers.append(manager)
         return manager
