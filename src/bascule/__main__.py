@@ -4,4 +4,6 @@ import sys
 
 from bascule.cli.main import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.argv[0] = "bascule"  # how others are told who drives
+    sys.exit(main())

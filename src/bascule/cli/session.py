@@ -92,6 +92,7 @@ async def driving(bridge: Bridge) -> AsyncIterator[None]:
             yield
         finally:
             driver.cancel()
+    bridge.store.resign()
 
 
 async def catch_up(bridge: Bridge, *, within: float = CATCH_UP) -> None:

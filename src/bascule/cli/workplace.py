@@ -37,7 +37,11 @@ async def folder_of(bridge: Bridge, job: Job) -> Path:
         )
     if job.spec.working_directory is None:
         raise Mistake(f"job `{job.name}` has no working directory of its own", hint="give it `workingDirectory`")
-    folder = Path(job.spec.working_directory)
+    return existing(Path(job.spec.working_directory), job)
+
+
+def existing(folder: Path, job: Job) -> Path:
+    """Return *folder*; raise `Mistake` where it is not there."""
     if not folder.is_dir():
         raise Mistake(f"the folder `{folder}` of job `{job.name}` is not there", hint="was it removed, or not mounted?")
     return folder
