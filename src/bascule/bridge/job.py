@@ -13,7 +13,10 @@ from bascule.ports import Clock, Front, Manager, Stream
 
 PIECE = 256 * 1024
 FASTEST = 0.05
+LOOK = 0.2
+"""Seconds between two looks at what is stored, at the most; it costs next to nothing."""
 SLOWEST = 1.0
+"""Seconds between two questions to a manager, at the most."""
 
 
 class Result(Noun, frozen=True):
@@ -92,7 +95,7 @@ class BridgeJob:
                 if job.status.phase.is_final:
                     return
             await self._clock.sleep(pause)
-            pause = min(pause * 1.2, SLOWEST)
+            pause = min(pause * 1.2, LOOK)
 
     async def wait(self, timeout: float | None = None) -> Result:  # noqa: ASYNC109 - the public face has it
         """
@@ -142,7 +145,7 @@ class BridgeJob:
                 continue
             if ended or not follow:
                 return
-            await self._clock.sleep(pause)
+            await self._nap(pause, job)
             pause = min(pause * 1.3, SLOWEST)
 
     async def piece(
@@ -171,6 +174,15 @@ class BridgeJob:
     async def _set(self, **fields: object) -> None:
         if await admission.change(self._front, self.ref, **fields) is None:
             raise Mistake(f"there is no job `{self.ref}`", hint="`bascule get jobs` lists them")
+
+    async def _nap(self, seconds: float, seen: Job) -> None:
+        """Wait, but no longer than until the job has moved on from *seen*: then there may be a last word to read."""
+        while seconds > 0:
+            await self._clock.sleep(min(seconds, LOOK))
+            seconds -= LOOK
+            now = await self._front.get(self.ref)
+            if now is None or now.version != seen.version:
+                return
 
     async def _piece(self, job: Job, stream: Stream, offset: int, limit: int, attempt: int | None) -> Chunk | None:
         handle = _handle_of(job, attempt)
