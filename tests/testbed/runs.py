@@ -14,6 +14,7 @@ import secrets
 import select
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ def sweep() -> list[Path]:
     swept = []
     for folder in HOME.glob(f"{PREFIX}-*"):
         named = re.fullmatch(rf"{PREFIX}-(\d+)-(\d+)-[0-9a-f]+", folder.name)
-        if named is None or folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+        if named is None or not _is_our_folder(folder):
             continue
         if start_time(int(named[1])) == int(named[2]):
             continue  # its owner lives
@@ -104,6 +105,14 @@ def sweep() -> list[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         swept.append(folder)
     return swept
+
+
+def _is_our_folder(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False  # another test run sweeps too
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _end_keeper(folder: Path) -> None:

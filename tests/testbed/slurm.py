@@ -23,6 +23,7 @@ from tests.testbed.slurm_daemons import CommandFailed, Daemons
 from tests.testbed.slurm_programs import Programs, lay_out
 from tests.testbed.slurm_records import JobRecord, merge
 from tests.testbed.slurm_roots import JOB_USER, OTHER_USER, REST_VERSIONS, ROOTS, roots_for
+from tests.testbed.slurm_token import sign
 
 __all__ = ["CommandFailed", "JobRecord", "SlurmCluster", "SlurmSpec", "TestbedUnavailable"]
 
@@ -52,13 +53,13 @@ class SlurmCluster:
         roots = [ensure(root, self._announce) for root in roots_for(self.spec.version, accounting=self.spec.accounting)]
         self._claims = Ports(4 + self.spec.nodes)
         controller, rest, accounting, database, *nodes = self._claims.numbers
-        self._ports = SlurmPorts(controller, rest, accounting, database, tuple(nodes))
+        self.ports = SlurmPorts(controller, rest, accounting, database, tuple(nodes))
         self._folder = runs.new_folder()
         try:
-            lay_out(self.spec, self.folder, self._ports)
+            lay_out(self.spec, self.folder, self.ports)
             self._run = runs.keep(self.folder, roots, {"/home": f"{self.folder}/home"})
             self._daemons = Daemons(self._run, roots[0], {"SLURM_CONF": f"{self.folder}/etc/slurm.conf"})
-            self._programs = Programs(self.spec, self.folder, self._ports, self._daemons)
+            self._programs = Programs(self.spec, self.folder, self.ports, self._daemons)
             self._programs.start_all()
         except BaseException as error:
             error.add_note(self.logs())
@@ -92,7 +93,7 @@ class SlurmCluster:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._ports.rest}"
+        return f"http://127.0.0.1:{self.ports.rest}"
 
     @property
     def jobs_dir(self) -> Path:
@@ -100,14 +101,18 @@ class SlurmCluster:
         return self.folder / "jobs"
 
     def token(self, user: str | None = None, lifespan: int = 3600) -> str:
-        answer = self.run("scontrol", "token", f"username={user or self.user}", f"lifespan={lifespan}")
-        return answer.strip().removeprefix("SLURM_JWT=")
+        """Return what `scontrol token` would, also while the controller is down; expired if *lifespan* is negative."""
+        return sign(user or self.user, lifespan, key=(self.folder / "etc/jwt_hs256.key").read_bytes())
 
     # What a judge needs
 
     def run(self, *argv: str, user: str | None = None, check: bool = True) -> str:
         """Run one of Slurm's commands inside, as root or *user*, and return what it prints."""
         return self._daemons.command(*argv, user=self._ids(user) if user else "", check=check)
+
+    def inside(self, *argv: str, user: str | None = None) -> list[str]:
+        """Return the command line for one that a test starts itself, as one that stays: `srun`, `salloc`."""
+        return self._daemons.line(*argv, user=self._ids(user) if user else "")
 
     def records(self) -> list[JobRecord]:
         """Return every run of every job that Slurm knows or has known to its end, oldest first."""

@@ -44,15 +44,18 @@ class Daemons:
 
     def command(self, *argv: str, root: Path | None = None, user: str = "", check: bool = True) -> str:
         """Run *argv* to its end and return what it prints; *user* is UID:GID."""
-        line = self._run.enter(root or self._root, *argv, user=user)
-        done = subprocess.run(
-            line, env=self._environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
-        )
+        line = self.line(*argv, root=root, user=user)
+        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
         if check and done.returncode != 0:
             raise CommandFailed(
                 f"`{' '.join(argv)}` ended with {done.returncode}: {(done.stderr + done.stdout).strip()}"
             )
         return done.stdout
+
+    def line(self, *argv: str, root: Path | None = None, user: str = "") -> list[str]:
+        """Return the command line that runs *argv* inside; nothing of our own environment goes along."""
+        settings = [f"{key}={value}" for key, value in self._environment.items()]
+        return self._run.enter(root or self._root, "env", "-i", *settings, *argv, user=user)
 
     def launch(self, name: str, *argv: str, root: Path | None = None) -> None:
         """Start *argv* as the daemon called *name*; an assignment before the program sets its environment."""

@@ -1,0 +1,115 @@
+"""
+Fixtures for tests that talk to a real Slurm cluster.
+
+A plug-in: ``pytest_plugins = ["tests.testbed.fixtures"]`` in the root ``conftest.py``.
+Each cluster is started when the first test wants it, once a session (once a worker under
+xdist), and is gone after it. What it is built from is built before the first test runs,
+outside every test's time limit, and with a line on the terminal.
+
+    @pytest.mark.real
+    @pytest.mark.root
+    def test_it(slurm_2605_dbd: SlurmCluster) -> None: ...
+
+Tests that share a cluster leave it as they found it: every program up, every node up.
+"""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.needs import missing
+from tests.testbed.machine import Announce, TestbedUnavailable, why_not
+from tests.testbed.roots import ensure
+from tests.testbed.slurm import SlurmCluster, SlurmSpec
+from tests.testbed.slurm_roots import Version, roots_for
+
+CLUSTERS: dict[str, tuple[Version, bool]] = {
+    "slurm_2205": ("22.05", False),
+    "slurm_2205_dbd": ("22.05", True),
+    "slurm_2411": ("24.11", False),
+    "slurm_2411_dbd": ("24.11", True),
+    "slurm_2605": ("26.05", False),
+    "slurm_2605_dbd": ("26.05", True),
+}
+
+HINT = "run the tests as root on Debian, with its packages within reach"
+
+_unavailable: dict[str, str] = {}
+"""Why a cluster cannot be had, found out before the tests; by fixture."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Build the roots that the collected tests will need."""
+    if session.config.option.collectonly:
+        return
+    wanted = {name for item in session.items for name in getattr(item, "fixturenames", ()) if name in CLUSTERS}
+    for name in sorted(wanted):
+        version, accounting = CLUSTERS[name]
+        try:
+            prepare(version, accounting=accounting, announce=_announce_to(session.config))
+        except TestbedUnavailable as problem:
+            _unavailable[name] = str(problem)
+
+
+def prepare(version: Version, *, accounting: bool, announce: Announce) -> None:
+    if reason := why_not():
+        raise TestbedUnavailable(reason)
+    for root in roots_for(version, accounting=accounting):
+        ensure(root, announce)
+
+
+@pytest.fixture(scope="session")
+def slurm_2205() -> Iterator[SlurmCluster]:
+    yield from _cluster("slurm_2205")
+
+
+@pytest.fixture(scope="session")
+def slurm_2205_dbd() -> Iterator[SlurmCluster]:
+    yield from _cluster("slurm_2205_dbd")
+
+
+@pytest.fixture(scope="session")
+def slurm_2411() -> Iterator[SlurmCluster]:
+    yield from _cluster("slurm_2411")
+
+
+@pytest.fixture(scope="session")
+def slurm_2411_dbd() -> Iterator[SlurmCluster]:
+    yield from _cluster("slurm_2411_dbd")
+
+
+@pytest.fixture(scope="session")
+def slurm_2605() -> Iterator[SlurmCluster]:
+    yield from _cluster("slurm_2605")
+
+
+@pytest.fixture(scope="session")
+def slurm_2605_dbd() -> Iterator[SlurmCluster]:
+    yield from _cluster("slurm_2605_dbd")
+
+
+def _cluster(name: str) -> Iterator[SlurmCluster]:
+    version, accounting = CLUSTERS[name]
+    what = f"a Slurm {version} cluster"
+    if name in _unavailable:
+        missing(what, hint=f"{HINT} ({_unavailable[name]})")
+    cluster = SlurmCluster(SlurmSpec(version=version, accounting=accounting))
+    try:
+        cluster.start()
+    except TestbedUnavailable as problem:
+        missing(what, hint=f"{HINT} ({problem})")
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def _announce_to(config: pytest.Config) -> Announce:
+    def announce(line: str) -> None:
+        capture = config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled():
+            print(f"\n{line}", file=sys.stderr, flush=True)
+
+    return announce
