@@ -96,4 +96,4 @@ def _distrust_a_copy(connection: sqlite3.Connection, home: Home, now: datetime) 
     # Ahead of all that was ever given, so that no version means two things.
     true = Witness(max(epoch, witness.epoch), max(seq, witness.seq))
     connection.execute("UPDATE meta SET epoch = ?, seq = ?, distrusts_before = ?", (*true, ticks_of(now)))
-    true.write(home.witness)
+    true.write(home.witness, durably=True)

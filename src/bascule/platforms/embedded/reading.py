@@ -130,10 +130,10 @@ def condition_of(selector: Selector) -> Condition:
     """Return *selector* in SQL."""
     parts: list[str] = []
     parameters: list[Any] = []
-    if selector.live or (selector.phases and not any(phase.is_final for phase in selector.phases)):
-        parts.append("live = 1")  # in these words, so that the partial index serves
-    elif selector.live is False:
+    if selector.live is False:
         parts.append("live = 0")
+    elif selector.live or (selector.phases and not any(phase.is_final for phase in selector.phases)):
+        parts.append("live = 1")  # in these words, so that the partial index serves
     for column, value in (("namespace", selector.namespace), ("target", selector.target)):
         if value is not None:
             parts.append(f"{column} = ?")

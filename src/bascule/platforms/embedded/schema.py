@@ -109,7 +109,11 @@ def connect(
     connection = sqlite3.connect(
         database, timeout=patience, isolation_level=None, check_same_thread=of_one_thread, cached_statements=256
     )
-    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    try:
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 

@@ -36,3 +36,8 @@ class Settings:
 
     mounts: Path = MOUNTS
     """Where the kernel says what is mounted."""
+
+    @property
+    def is_durable(self) -> bool:
+        """Tell whether files are flushed to the disk."""
+        return self.synchronous == "FULL"

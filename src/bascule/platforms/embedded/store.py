@@ -85,7 +85,9 @@ class Store:
         try:
             self._epoch, seq = await self._writer.write(_new_epoch)
             with translated(self._database):
-                self._notebook = Notebook(self._home.witness, Witness(self._epoch, seq))
+                self._notebook = Notebook(
+                    self._home.witness, Witness(self._epoch, seq), durably=self._settings.is_durable
+                )
         except BaseException:
             self._lock.release()
             raise

@@ -49,20 +49,18 @@ class Witness(NamedTuple):
         """Tell whether the database, which is at *present*, is older than what was here."""
         return self.epoch > present.epoch or self.seq > present.seq
 
-    def write(self, path: Path) -> None:
-        """Put this in the file's place, durably."""
+    def write(self, path: Path, *, durably: bool) -> None:
+        """Put this in the file's place."""
         new = path.with_name(f"{path.name}.new")
         new.touch(mode=0o600)
         with new.open("wb") as file:
             file.write(self.line())
             file.flush()
-            os.fsync(file.fileno())
+            if durably:
+                os.fsync(file.fileno())
             new.replace(path)
-            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            if durably:
+                _flush_folder(path.parent)
             # All this may have taken longer than is tolerated.
             os.pwrite(file.fileno(), self.line(), 0)
 
@@ -75,8 +73,8 @@ class Witness(NamedTuple):
 class Notebook:
     """Keeps a witness up to date at every commit, for the price of one small write that is not flushed."""
 
-    def __init__(self, path: Path, witness: Witness) -> None:
-        witness.write(path)
+    def __init__(self, path: Path, witness: Witness, *, durably: bool) -> None:
+        witness.write(path, durably=durably)
         self._epoch = witness.epoch
         self._file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
 
@@ -88,3 +86,11 @@ class Notebook:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def _flush_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
