@@ -34,5 +34,5 @@ lock: ## pin and hash what pyproject.toml asks for
 	@sh tools/lock.sh "$(PYTHON)"
 
 clean: ## remove what was made in the tree; the cache outside it stays
-	rm -rf $(BUILD) dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(BUILD) dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -exec rm -rf {} +

@@ -6,6 +6,7 @@
 set -eu
 
 cd "$(dirname "$0")/.."
+tree=$PWD
 python=$1
 folder=$2
 
@@ -13,7 +14,8 @@ bin=$("$python" tools/environment.py run build --into "$folder/venv")
 "$bin/python" -m pip --quiet --no-input --disable-pip-version-check install \
     --no-deps --no-build-isolation --no-index --force-reinstall .
 
-BASCULE_HOME=$PWD/$folder/home
+cd "$folder" # the job's output files belong here, not into the tree
+BASCULE_HOME=$PWD/home
 export BASCULE_HOME
 name=demo-$(date +%s) # a new job each time: under the same name, `run` attaches to the old one
 
@@ -23,6 +25,6 @@ show() { # show COMMAND...: as a person would type it
 }
 
 PATH=$bin:$PATH
-show bascule run examples/hello.sh --name "$name"
+show bascule run "$tree/examples/hello.sh" --name "$name"
 show bascule get jobs
 show bascule describe job "$name"
