@@ -21,7 +21,6 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,7 +85,7 @@ def make(folder: Path, requirements: list[Path]) -> None:
     venv.create(folder, with_pip=True, symlinks=True)
     pip = [folder / "bin" / "python", "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
     hashed = ["--require-hashes", "--only-binary=:all:", *(f"--requirement={file}" for file in requirements)]
-    if ask([*pip, "install", *hashed]):
+    if subprocess.run([*pip, "install", *hashed], check=False, stdout=sys.stderr).returncode:
         stop("pip could not install what is needed", hint="its own words are above; is the package index reachable?")
 
 
@@ -98,15 +97,15 @@ def require_ensurepip() -> None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         stop("this Python cannot make virtual environments", hint=f"as root: apt-get install {package}")
     say(f"this Python cannot make virtual environments: running `apt-get install {package}`")
-    ask(["apt-get", "update", "-qq"])  # a fresh machine has no lists yet
-    if ask(["apt-get", "install", "-qq", "-y", package]):
-        stop(f"`apt-get install {package}` failed", hint="its own words are above")
-
-
-def ask(command: Sequence[str | Path]) -> int:
-    """Run *command* without questions; return its exit code."""
     settings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    return subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=settings).returncode
+    said = b""
+    # A fresh machine has no lists yet, and an update that fails for one source may do for ours.
+    for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-qq", "-y", package]):
+        done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, env=settings)
+        said += done.stdout + done.stderr
+    if done.returncode:
+        sys.stderr.write(said.decode(errors="replace"))
+        stop(f"`apt-get install {package}` failed", hint="its own words are above")
 
 
 def say(line: str) -> None:
