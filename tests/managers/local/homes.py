@@ -162,9 +162,14 @@ async def wait_for(is_so, within=PATIENCE):
     raise AssertionError(f"not so within {within} s")
 
 
+def state_of(pid) -> str:
+    """Return the letter of a process's state; X where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
 def alive(pid) -> bool:
     """Tell whether a process lives and is no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    return state_of(pid) not in "ZX"

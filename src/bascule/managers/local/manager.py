@@ -8,6 +8,7 @@ Files are small and local: what syncs goes to a thread, the rest is done on the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -109,12 +110,9 @@ class LocalManager:
         if lives and cursor and cursor == before:
             return Observation(as_of, unchanged=True, cursor=cursor)
         answers = {handle.id: self._answer(handle.key or handle.id) for handle in handles}
-        waiting = [key for key, answer in answers.items() if isinstance(answer, Report) and not answer.is_over]
-        for key in waiting:
-            if self._reader.is_new(key):
-                self._spool.wish(key, "new")  # whoever submitted it may have been killed before it could say so
-        if waiting and not lives:
-            await self._summon()
+        waiting = [key for key, answer in answers.items() if _needs_supervisor(answer)]
+        if waiting:
+            await self._see_to(waiting, lives=lives)
         return Observation(as_of, answers, cursor=before)
 
     async def cancel(self, handle: Handle, index: int | None = None) -> None:
@@ -211,6 +209,14 @@ class LocalManager:
             raise Unavailable(words, hint="is the disk full, or read-only?") from trouble
         await self._wake()
 
+    async def _see_to(self, waiting: Sequence[str], *, lives: bool) -> None:
+        new = [key for key in waiting if self._reader.is_new(key)]
+        for key in new:
+            with contextlib.suppress(OSError):
+                self._spool.wish(key, "new")  # whoever submitted it may have been killed before it could say so
+        if not lives or (new and not self._tell_supervisor()):
+            await self._summon()
+
     async def _wake(self) -> None:
         if not self._tell_supervisor():
             await self._summon()
@@ -230,3 +236,8 @@ class LocalManager:
             await asyncio.to_thread(summon, self._home, idle=self._idle)
         except (OSError, ValueError) as trouble:
             raise Unavailable(f"`local` cannot start its supervisor: {trouble}") from trouble
+
+
+def _needs_supervisor(answer: Answer) -> bool:
+    """Tell whether somebody has to go on with a job, or to mend what is known of it."""
+    return isinstance(answer, CannotTell) or (isinstance(answer, Report) and not answer.is_over)

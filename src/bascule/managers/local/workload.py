@@ -77,6 +77,8 @@ class Workload:
             self._end(key, state or State("queued", time.time()), lost)
         for outline, state in sorted(found, key=lambda pair: (pair[0].at, pair[0].key)):
             self._take_up(outline, state)
+            if state is not None and outline.key not in self._unsaved and self._spool.state(outline.key) is None:
+                self._save_if_possible(outline.key, state)  # the file was torn; observers read it too
         keep = {group for run in self.runs.values() for group in run.state.groups}
         cgroups.remove(tuple(self._groups.strays() - keep))
 
