@@ -7,7 +7,6 @@ A usage error is a `Mistake` like any other, and every ``--help`` ends with exam
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import re
 from collections.abc import Sequence
@@ -72,15 +71,21 @@ class Parser(argparse.ArgumentParser):
         how = f"`{self.prog} --help` shows what it takes"
         if found := _CHOICE.fullmatch(message):
             what, word, known = found.groups()
-            near = difflib.get_close_matches(word, re.findall(r"[\w-]+", known), n=1)
+            near = _nearest(word, re.findall(r"[\w-]+", known))
             noun = "command" if what == "COMMAND" else what
             raise Mistake(f"there is no {noun} `{word}`", hint=f"did you mean `{near[0]}`? {how}" if near else how)
         if found := _UNKNOWN.fullmatch(message):
             options = [option for action in self._actions for option in action.option_strings]
-            near = difflib.get_close_matches(found[1].split()[0].partition("=")[0], options, n=1)
+            near = _nearest(found[1].split()[0].partition("=")[0], options)
             hint = f"did you mean `{near[0]}`? {how}" if near else how
             raise Mistake(f"`{self.prog}` does not take `{found[1]}`", hint=hint)
         raise Mistake(f"`{self.prog}`: {message}", hint=how)
+
+
+def _nearest(word: str, known: Sequence[str]) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(word, known, n=1)
 
 
 def examples(lines: str) -> str:

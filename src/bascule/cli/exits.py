@@ -25,13 +25,11 @@ class Exit(IntEnum):
     CANCELLED = 73
     TEMPORARY = 75
     STILL_WAITING = 76
+    NOT_STARTED = 126  # as shells have it
 
 
 BY_SIGNAL = 128
 """What is added to the number of a signal, as shells do."""
-
-CANNOT_START = 126
-"""What shells give for a program that could not be started."""
 
 CLOSED_PIPE = BY_SIGNAL + 13
 """Nobody reads our output any more; 13 is SIGPIPE, which ends other programs then."""
@@ -75,4 +73,4 @@ def code_of_job(ended: Result | JobStatus) -> int:
         return BY_SIGNAL + ended.signal
     if ended.exit_code:
         return ended.exit_code
-    return CANNOT_START if ended.reason == "StartFailed" else 1
+    return Exit.NOT_STARTED if ended.reason == "StartFailed" else 1

@@ -7,20 +7,15 @@ traceback goes into a file, and the person gets one line that says where it is.
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
-import tempfile
-import time
-import traceback
-from contextlib import suppress
-from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from bascule.cli import output
 from bascule.cli.exits import BY_SIGNAL, CLOSED_PIPE, Exit, code_of_error
 from bascule.errors import Error
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 
 class Border:
@@ -58,9 +53,11 @@ class Border:
                 return Exit.BUG
 
     def _report(self, fault: BaseException, bug: BaseException) -> None:
+        from bascule.cli.bugs import written
+
         words = f"{type(bug).__name__}: {bug}" if str(bug) else type(bug).__name__
         output.say(f"bascule: this is a bug in Bascule: {output.clean(words)}")
-        place = _written("".join(traceback.format_exception(fault)), self.home)
+        place = written(fault, self.home)
         if place:
             output.hint(f"please report it, with the file `{place}`")
         else:
@@ -73,16 +70,3 @@ def _innermost(fault: BaseException) -> BaseException:
         return fault
     leaves = [_innermost(part) for part in fault.exceptions]
     return next((leaf for leaf in leaves if not isinstance(leaf, Error)), leaves[0])
-
-
-def _written(text: str, home: str | None) -> str:
-    """Write *text* to a file in *home* or else a folder for such; return its path, empty where neither can be."""
-    name = f"bascule-bug-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
-    for folder in filter(None, (home, tempfile.gettempdir())):
-        path = Path(folder) / name
-        with suppress(OSError):
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(file, "w", encoding="utf-8", errors="backslashreplace") as report:
-                report.write(f"command: {' '.join(sys.argv[:2])}\npython: {sys.version}\n\n{text}")
-            return str(path)
-    return ""

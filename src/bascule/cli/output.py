@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from bascule.errors import Error, Mistake, Unavailable
+from bascule.errors import Error, Mistake, StoreFailed
 
 RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, DIM, BOLD = "31", "32", "33", "34", "35", "36", "2", "1"
 PHASE_COLOURS = {
@@ -78,10 +78,11 @@ def data(text: str) -> None:
 
 
 def unwritable(fault: OSError) -> Exception:
-    """Return what it means that stdout could not be written."""
+    """Return what it means that stdout could not be written; what is still in its buffer is given up."""
+    let_go_of_stdout()
     if isinstance(fault, BrokenPipeError):
         return fault
-    return Unavailable(f"stdout cannot be written: {fault.strerror}", hint="see where it was sent, and try again")
+    return StoreFailed(f"stdout cannot be written: {fault.strerror}", hint="see where it was sent, and try again")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, colours: Sequence[str] = ()) -> None:

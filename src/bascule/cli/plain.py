@@ -9,7 +9,7 @@ from typing import Self
 from bascule.bridge import BridgeJob
 from bascule.cli import output, words
 from bascule.cli.sink import Sink
-from bascule.model import Job
+from bascule.model import Job, Phase
 from bascule.ports import Stream
 
 
@@ -43,7 +43,7 @@ class PlainDisplay:
 
     def show(self, job: Job) -> None:
         """Say where *job* stands, if that has not been said."""
-        if job.status.phase.is_final:
+        if job.status.phase.is_final or state_is_plain(job):
             return
         state = words.state_of(job)
         if self._said.get(job.name) != state:
@@ -67,6 +67,11 @@ class PlainDisplay:
         for sink in told:
             sink.ends_line = True
         output.say(output.clean(text))
+
+
+def state_is_plain(job: Job) -> bool:
+    """Tell whether nothing has happened yet that is worth a line."""
+    return job.status.phase is Phase.PENDING and not job.status.reason
 
 
 def _led(name: str, line: bytes) -> bytes:

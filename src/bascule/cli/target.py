@@ -7,7 +7,7 @@ import sys
 
 from bascule.bridge import Bridge
 from bascule.cli import output, session
-from bascule.cli.arguments import Parser
+from bascule.cli.arguments import Parser, examples
 from bascule.cli.exits import BY_SIGNAL, Exit
 from bascule.errors import Mistake
 from bascule.model import Check, Ref
@@ -24,7 +24,12 @@ bascule target check local
 def add_arguments(parser: Parser) -> None:
     """Say what `target` takes."""
     verbs = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    check = verbs.add_parser("check", help="go through the steps to a target, one by one", description=WHAT.strip())
+    check = verbs.add_parser(
+        "check",
+        help="go through the steps to a target, one by one",
+        description=WHAT.strip(),
+        epilog=examples(EXAMPLES),
+    )
     check.add_argument("name", metavar="NAME", help="a target")
 
 
