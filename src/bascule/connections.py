@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from random import Random
 from typing import Literal
 
 import structlog
@@ -40,6 +41,7 @@ class Connection:
         platform: Platform,
         clock: Clock,
         wake: Callable[[Ref], None],
+        luck: Random,
     ) -> None:
         limits = target.spec.limits
         rest = limits.poll_interval.total_seconds() if limits.poll_interval else None
@@ -47,13 +49,14 @@ class Connection:
         self.manager = manager
         self.reachable: bool | None = None
         self.silence = ""
+        self.instance = ""
         self.monitor = Monitor(
-            manager.observe, manager.abilities, clock, wake=wake, heard=self._heard_by_monitor, rest=rest
+            manager.observe, manager.abilities, clock, wake=wake, heard=self._heard_by_monitor, rest=rest, luck=luck
         )
         self._platform = platform
         self._clock = clock
         self._wake = wake
-        self._waiting: set[Ref] = set()
+        self._waiting: dict[Ref, None] = {}
         self._probe = asyncio.Event()
         self._written = target.status
 
@@ -68,7 +71,7 @@ class Connection:
 
     def wait_for(self, ref: Ref) -> None:
         """Note that *ref* waits for this target, to be woken when it answers."""
-        self._waiting.add(ref)
+        self._waiting[ref] = None
 
     def heard(self, trouble: Error | None) -> None:
         """Take note of how a call to the manager went: None is an answer."""
@@ -84,7 +87,7 @@ class Connection:
 
     def wake_waiting(self) -> None:
         """Let every waiting job look again."""
-        waiting, self._waiting = self._waiting, set()
+        waiting, self._waiting = self._waiting, {}
         for ref in waiting:
             self._wake(ref)
 
@@ -96,10 +99,13 @@ class Connection:
 
     async def _look_for_silent_target(self) -> None:
         wait = FIRST_PROBE
+        if self.manager.abilities.volatile:
+            self._probe.set()
         while True:
             await self._probe.wait()
             self._probe.clear()
             health = await self.manager.probe()
+            self.instance = health.instance or self.instance
             if health.reachable and health.authenticated and health.compatible:
                 wait = FIRST_PROBE
                 self.heard(None)
@@ -130,11 +136,14 @@ class Connection:
 class Connections:
     """All connections, made when first needed and made anew when their target changes."""
 
-    def __init__(self, connect: Connect, *, platform: Platform, clock: Clock, wake: Callable[[Ref], None]) -> None:
+    def __init__(
+        self, connect: Connect, *, platform: Platform, clock: Clock, wake: Callable[[Ref], None], luck: Random
+    ) -> None:
         self._connect = connect
         self._platform = platform
         self._clock = clock
         self._wake = wake
+        self._luck = luck
         self._open: dict[tuple[Ref, str], Connection] = {}
         self._tasks: dict[tuple[Ref, str], asyncio.Task[None]] = {}
         self._active: dict[Ref, set[Ref]] = {}
@@ -168,7 +177,9 @@ class Connections:
             if found is not None:
                 await self._close(key)
             manager = await self._connect(target, namespace)
-            made = Connection(target, manager, platform=self._platform, clock=self._clock, wake=self._wake)
+            made = Connection(
+                target, manager, platform=self._platform, clock=self._clock, wake=self._wake, luck=self._luck
+            )
             if found is not None:
                 for ref in found.monitor.handles():
                     self._wake(ref)

@@ -10,10 +10,10 @@ empty answer is no news about a job: it only tells how the target is.
 from __future__ import annotations
 
 import asyncio
-import random
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from random import Random
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -52,7 +52,7 @@ class Monitor:
         wake: Callable[[Ref], None],
         heard: Callable[[Error | None], None],
         rest: float | None = None,
-        jitter: random.Random | None = None,
+        luck: Random,
     ) -> None:
         self._observe = observe
         self._soon = min(abilities.poll_soon, rest) if rest else abilities.poll_soon
@@ -60,10 +60,11 @@ class Monitor:
         self._clock = clock
         self._wake = wake
         self._heard = heard
-        self._jitter = jitter or random.Random()  # noqa: S311 - spreads polls, guards nothing
+        self._luck = luck
         self._tracked: dict[Ref, _Tracked] = {}
         self._by_id: dict[str, list[Ref]] = {}
         self._news: dict[Ref, Answer] = {}
+        self._doubts: set[Ref] = set()
         self._cursor = ""
         self._interval = self._soon
         self._failures = 0
@@ -96,6 +97,7 @@ class Monitor:
         """Stop watching *ref*."""
         known = self._tracked.pop(ref, None)
         self._news.pop(ref, None)
+        self._doubts.discard(ref)
         if known is not None:
             refs = self._by_id[known.handle.id]
             refs.remove(ref)
@@ -148,6 +150,8 @@ class Monitor:
         self.answered_at = self._clock.monotonic()
         self._heard(None)
         moved = False if seen.unchanged else self._take(seen)
+        if self._doubts:
+            self._cursor = ""  # "nothing moved" would leave them as they are
         self._adapt(took, moved=moved)
         return True
 
@@ -158,9 +162,13 @@ class Monitor:
                 tracked = self._tracked[ref]
                 mark = fingerprint_of(answer)
                 # An absence is told each time: how new it is decides what it proves.
-                if mark == tracked.fingerprint and isinstance(answer, Report):
-                    continue
-                moved = True
+                if isinstance(answer, Report):
+                    self._doubts.discard(ref)
+                    if mark == tracked.fingerprint:
+                        continue
+                else:
+                    self._doubts.add(ref)
+                moved = moved or mark != tracked.fingerprint
                 self._tracked[ref] = tracked._replace(fingerprint=mark)
                 self._news[ref] = answer
                 self._wake(ref)
@@ -175,7 +183,7 @@ class Monitor:
         began = self._clock.monotonic()
         while True:
             self._hurry.clear()
-            wait = self._interval * self._jitter.uniform(0.9, 1.1) - (self._clock.monotonic() - began)
+            wait = self._interval * self._luck.uniform(0.9, 1.1) - (self._clock.monotonic() - began)
             if wait <= 0:
                 return
             with suppress(TimeoutError):
@@ -196,12 +204,13 @@ def fingerprint_of(known: Answer | JobStatus) -> int:
             known.exit_code,
             known.signal,
             known.tasks,
+            False,
         )
     elif isinstance(known, Report):
         view = ManagerView(known.state, known.why, known.nodes, known.restarts, known.expected_start)
         message = known.explanation or known.state
         exit_code, signal = (known.exit_code, known.signal) if known.is_over else (None, None)
-        parts = (view, known.reason, message, exit_code, signal, known.tasks)
+        parts = (view, known.reason, message, exit_code, signal, known.tasks, known.is_over)
     else:
         return -1
     return zlib.crc32(to_json(parts)) + 1

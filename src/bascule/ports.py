@@ -41,7 +41,8 @@ class Abilities(Noun, frozen=True):
     ``searched`` jobs can be found by their key; ``none`` neither, so an uncertain
     submit stays Unknown. *holds*: a job can be submitted held and released. *settles*:
     how long an accepted job may stay invisible. *warns*: sends the warning signal
-    itself. *walltime*: ends a job at its walltime itself; where not, the core does.
+    itself. *volatile*: forgets its jobs when it is started anew, and `Health.instance`
+    names its run. *walltime*: ends a job at its walltime itself; where not, the core does.
     *poll*: the intervals between two observations, when something just changed and at rest.
     """
 
@@ -55,6 +56,7 @@ class Abilities(Noun, frozen=True):
     output: bool = False
     files: bool = False
     warns: bool = False
+    volatile: bool = False
     walltime: bool = True
     settles: float = 60.0
     poll_soon: float = 2.0
@@ -115,9 +117,7 @@ class Manager(Protocol):
     async def sweep(self, installation: str) -> Sequence[Stray]:
         """List what bears a key of *installation*."""
 
-    async def read(
-        self, handle: Handle, stream: Stream, offset: int, limit: int, index: int | None = None
-    ) -> Chunk:
+    async def read(self, handle: Handle, stream: Stream, offset: int, limit: int, index: int | None = None) -> Chunk:
         """Read at most *limit* bytes of the output, of task *index* of an array; nothing yet is an empty chunk."""
 
     async def forget(self, handle: Handle) -> None:

@@ -30,7 +30,7 @@ from bascule.decide import (
     decide,
     must_hold,
 )
-from bascule.errors import Error, Mistake, Refused, StoreFailed, Unavailable, Uncertain
+from bascule.errors import Conflict, Error, Mistake, Refused, StoreFailed, Unavailable, Uncertain
 from bascule.failpoints import failpoint
 from bascule.model import Absent, CannotTell, Found, Job, Phase, Reason, Ref, Target
 from bascule.ports import Clock, Manager, Order, Platform
@@ -69,7 +69,15 @@ class Reconciler:
         for _ in range(MOST_STEPS):
             seen = await self._seen(job, target, connection, problem, happened)
             plan = decide(job, seen, self._clock.now())
-            job = await self._save(job, plan)
+            try:
+                job = await self._save(job, plan)
+            except Conflict:
+                # Somebody changed the spec meanwhile: decide anew, and keep what the last action brought.
+                fresh = await self._platform.get(job.ref)
+                if fresh is None or fresh.uid != job.uid:
+                    raise
+                job = fresh
+                continue
             self._follow(job, connection, seen)
             if plan.remove:
                 await self._platform.remove(job)
@@ -133,6 +141,7 @@ class Reconciler:
             has_room=not starts or self._connections.may_start(target, job.ref),
             reachable=connection.reachable,
             silence=connection.silence,
+            instance=connection.instance,
             distrusts_before=self._platform.distrusts_before,
         )
 
@@ -166,7 +175,7 @@ class Reconciler:
             connection.monitor.untrack(job.ref)
             if status.reason == Reason.TARGET_FULL and not status.phase.is_final:
                 self._connections.wait_for_room(job.target_ref, job.ref)
-            elif seen.reachable is False and not status.phase.is_final:
+            elif status.reason == Reason.TARGET_UNREACHABLE or (seen.reachable is False and not status.phase.is_final):
                 connection.wait_for(job.ref)
 
     def _let_go(self, ref: Ref) -> None:
@@ -189,6 +198,8 @@ class Reconciler:
                 connection.heard(error)
             return trouble
         connection.heard(None)
+        if connection.manager.abilities.volatile and isinstance(result, Done) and result.handle is not None:
+            connection.instance = result.handle.instance
         if not isinstance(action, Find | Forget):
             connection.monitor.hurry()
         return result

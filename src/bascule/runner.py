@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from random import Random
 from typing import NamedTuple
 
 import structlog
 
 from bascule.connections import Connect, Connections
-from bascule.model import Ref
+from bascule.errors import Mistake
+from bascule.model import Ref, Target
 from bascule.ports import Clock, Platform, Selector
 from bascule.reconcile import Reconciler
 from bascule.sweeper import sweep
@@ -36,13 +38,21 @@ class Pace(NamedTuple):
 class Runner:
     """Drives every job of *platform*; only one may do so at a time."""
 
-    def __init__(self, platform: Platform, connect: Connect, clock: Clock, *, pace: Pace = Pace()) -> None:  # noqa: B008 - immutable
+    def __init__(
+        self,
+        platform: Platform,
+        connect: Connect,
+        clock: Clock,
+        *,
+        pace: Pace = Pace(),  # noqa: B008 - immutable
+        luck: Random = Random(),  # noqa: B008, S311 - spreads polls over time, guards nothing
+    ) -> None:
         self._platform = platform
         self._clock = clock
         self._pace = pace
         self._queue: KeyedQueue[Ref] = KeyedQueue(clock, per_group=pace.per_target)
         self._targets: dict[Ref, Ref] = {}
-        self.connections = Connections(connect, platform=platform, clock=clock, wake=self.wake)
+        self.connections = Connections(connect, platform=platform, clock=clock, wake=self.wake, luck=luck)
         self._reconciler = Reconciler(platform, self.connections, clock)
         self._listed = asyncio.Event()
 
@@ -105,9 +115,19 @@ class Runner:
             self._listed.set()
             await self._clock.sleep(self._pace.resync)
 
+    async def _sweep_one(self, target: Target) -> None:
+        """Sweep a target that has jobs, whether or not one of them lives."""
+        async with aclosing(self._platform.list(Selector(target=target.name, limit=1))) as jobs:  # type: ignore[type-var]
+            async for job in jobs:
+                try:
+                    await sweep(await self.connections.to(target, job.namespace), self._platform)
+                except Mistake as mistake:
+                    log.warning("sweeper.no_connection", target=str(target.ref), error=mistake.message)
+
     async def _sweep(self) -> None:
         await self._clock.sleep(self._pace.first_sweep)
         while True:
-            for connection in self.connections.all():
-                await sweep(connection, self._platform)
+            async with aclosing(self._platform.targets()) as targets:  # type: ignore[type-var]
+                async for target in targets:
+                    await self._sweep_one(target)
             await self._clock.sleep(self._pace.sweep)

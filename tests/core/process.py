@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from random import Random
 from typing import Literal
 
 from bascule.errors import Fenced
@@ -107,7 +108,7 @@ class Process:
         async def connect(target: Target, namespace: str) -> Manager:
             return manager_for(self.gate, target)
 
-        self.runner = Runner(self.platform, connect, self.gate, pace=pace)
+        self.runner = Runner(self.platform, connect, self.gate, pace=pace, luck=Random(1))
         self._task = asyncio.get_running_loop().create_task(self._run(), name="process")
 
     async def kill(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from random import Random
 
 from bascule.errors import Unavailable
 from bascule.model import Absent, Handle, JobStatus, ManagerView, Observation, Phase, Ref, Report
@@ -35,7 +36,7 @@ class Table:
 async def watching(table, *, jobs=0):
     """A monitor that runs over *table* with *jobs* jobs; gives it and the list of what it woke."""
     woken, heard = [], []
-    monitor = Monitor(table.observe, ABILITIES, table.clock, wake=woken.append, heard=heard.append)
+    monitor = Monitor(table.observe, ABILITIES, table.clock, wake=woken.append, heard=heard.append, luck=Random(0))
     for number in range(jobs):
         monitor.track(Ref("default", f"j{number}"), Handle(str(number), f"k{number}"), JobStatus())
     task = asyncio.ensure_future(monitor.run())
@@ -109,7 +110,9 @@ class TestNews:
         table, woken = Table(FakeClock()), []
         table.answers = {"0": RUNNING}
         status = JobStatus(phase=Phase.RUNNING, message="running on n1", manager=ManagerView("RUNNING", nodes=("n1",)))
-        monitor = Monitor(table.observe, ABILITIES, table.clock, wake=woken.append, heard=lambda _: None)
+        monitor = Monitor(
+            table.observe, ABILITIES, table.clock, wake=woken.append, heard=lambda _: None, luck=Random(0)
+        )
         monitor.track(Ref("default", "j0"), Handle("0", "k0"), status)
 
         await monitor.poll()
@@ -148,6 +151,26 @@ class TestNews:
             await asyncio.sleep(60)
 
         assert 2 == len(woken)
+
+    async def test_an_absence_in_doubt_is_not_hidden_by_nothing_has_moved(self):
+        """While a job is missing the whole answer is asked for: no cursor."""
+        cursors = []
+        table = Table(FakeClock())
+        table.answers = {"0": Absent("not in the list", table.clock.now())}
+
+        async def observe(handles, cursor=""):
+            cursors.append(cursor)
+            return Observation(table.clock.now(), dict(table.answers), cursor="mark")
+
+        table.observe = observe
+        async with watching(table, jobs=1):
+            await asyncio.sleep(60)
+            doubtful = len(cursors)
+            table.answers = {"0": RUNNING}
+            await asyncio.sleep(120)
+
+        assert {""} == set(cursors[:doubtful])
+        assert "mark" == cursors[-1]
 
     async def test_news_that_was_replaced_is_not_dropped(self):
         """What came in while a pass took in the older news stays."""

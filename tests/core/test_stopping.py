@@ -176,9 +176,6 @@ async def test_where_jobs_are_held_no_submit_comes_too_late_for_a_cancel(abiliti
 
 
 @WAYS
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="settling counts from before the call, not from its time-out"
-)
 async def test_a_submit_may_take_its_settling_time_after_the_time_out(way):
     """
     An absence proves something once the manager has had its time since we gave up, which was after 30 seconds.

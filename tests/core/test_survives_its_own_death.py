@@ -55,11 +55,6 @@ def test_a_kill_at_any_await_ends_in_one_job(abilities, fault):
     at_every_await(scenario)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the sweeper asks only targets that live jobs have opened a connection to",
-)
 async def test_a_late_twin_is_removed_after_a_restart_with_nothing_else_to_do():
     """
     The job is over, the process is new, and nobody needs the target any more: the orphan is still ours to remove.

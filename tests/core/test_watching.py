@@ -246,7 +246,6 @@ async def test_an_unknown_job_is_lost_when_its_deadline_runs_out():
         assert 3500 < (world.clock.now() - since).total_seconds() < 3700
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="an answer that cannot tell counts as news at every poll")
 async def test_a_job_that_nobody_can_tell_of_is_asked_for_at_the_pace_of_rest():
     """
     The same lack of news again is no news: it must not keep a whole target at its fastest pace.

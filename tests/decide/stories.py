@@ -24,6 +24,7 @@ SLURM_LIKE = Abilities(
 )
 RAY_LIKE = Abilities(key="chosen", walltime=False, settles=5)
 KEY = "train-abc234-eeeeeeee-1"
+FRESH = JobStatus()
 
 
 def seen(abilities=SLURM_LIKE, **facts):
@@ -33,7 +34,7 @@ def seen(abilities=SLURM_LIKE, **facts):
     return Seen(installation="abc234", abilities=abilities, **facts)
 
 
-def job(status=JobStatus(), **fields):
+def job(status=FRESH, **fields):
     """A job that asks for *fields* and stands at *status*."""
     own = {name: fields.pop(name) for name in ("deleted_at", "annotations") if name in fields}
     spec = JobSpec(target=TargetRef("hpc"), run=Run(script="#!/bin/sh\n"), **fields)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from bascule.ports import Abilities
 
-CHOSEN = Abilities(key="chosen", output=True, walltime=False, settles=5.0)
+CHOSEN = Abilities(key="chosen", output=True, walltime=False, volatile=True, settles=5.0)
 """Like Ray: the client picks the id; no hold, no walltime, no history."""
 
 HELD = Abilities(

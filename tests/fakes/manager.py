@@ -186,7 +186,8 @@ class FakeManager:
         except Unavailable as no:
             checks = (Check("reach", ok=False, detail=no.message, hint=no.hint),)
             return Health(False, False, False, message=no.message, hint=no.hint, checks=checks)
-        return Health(True, True, True, "fake 1.0", checks=(reach, Check("sign in", ok=True)))
+        instance = str(self.outside.instance) if self.abilities.volatile else ""
+        return Health(True, True, True, "fake 1.0", checks=(reach, Check("sign in", ok=True)), instance=instance)
 
     async def aclose(self) -> None:
         self.is_closed = True

@@ -223,9 +223,14 @@ class Outside:
         failed = job.course.exit_code or job.course.signal
         job.state = word or ("FAILED" if failed else "COMPLETED")
         job.settled = job.ended + (self.completes_in if ran else 0.0)
+        if job.settled > job.ended:
+            self._agenda.later(self.completes_in, self._move)
         self._note("end", job, job.state)
         if self.purge_after is not None:
             self._agenda.later(self.purge_after, lambda: self.purge(job))
+
+    def _move(self) -> None:
+        self._changes += 1
 
     def _note(self, what: What, job: OutsideJob, note: str = "") -> None:
         self._changes += 1

@@ -76,7 +76,8 @@ class Reader:
     def absence(self, age: float | None, as_of: datetime) -> Absent | CannotTell:
         """Say what it means that a job which is *age* seconds old at most is not there."""
         if self.abilities.key == "chosen":
-            return Absent(f"there is no job of this id in session {self.outside.instance}", as_of)
+            instance = str(self.outside.instance)
+            return Absent(f"there is no job of this id in session {instance}", as_of, instance)
         if self.abilities.history:
             if self.outside.history_is_down:
                 return CannotTell("the history does not answer")

@@ -93,7 +93,7 @@ def _take_in(status: JobStatus, report: Report, now: datetime) -> tuple[JobStatu
     changed = replace(
         status,
         phase=phase,
-        reason=Reason.CANCELLING if status.stop else report.reason,
+        reason=Reason.CANCELLING if status.stop else report.reason if phase is report.phase else "",
         message=report.explanation or report.state,
         manager=view,
         released_at=released_at,

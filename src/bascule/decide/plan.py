@@ -133,6 +133,7 @@ class Seen(Noun, frozen=True):
     has_room: bool = True
     reachable: bool | None = None
     silence: str = ""
+    instance: str = ""
     distrusts_before: datetime | None = None
 
 

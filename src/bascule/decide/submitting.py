@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from bascule.decide.ending import end_before_submit
+from bascule.decide.ending import end_attempt, end_before_submit
 from bascule.decide.living import living
 from bascule.decide.plan import Cancel, Done, Find, Plan, Seen, Submit, Trouble
 from bascule.model import Absent, CannotTell, Event, Found, Handle, Intent, Job, Match, Phase, Reason
@@ -97,6 +97,9 @@ def _absent(job: Job, intent: Intent, absent: Absent, seen: Seen, now: datetime)
         return Plan(status=job.status, look_again_in=min(left, FIND_AGAIN) + 0.001)
     if job.deleted_at is not None:
         return Plan(status=job.status, remove=True)
+    if absent.instance != intent.instance and intent.tries > 0:
+        message = "the manager was started anew since the submit, and has forgotten what it ran"
+        return end_attempt(job, job.status, now, phase=Phase.FAILED, reason=Reason.LOST, message=message)
     if job.spec.cancel:
         return end_before_submit(
             job, now, phase=Phase.CANCELLED, reason="", message="cancelled before it was submitted"
@@ -139,6 +142,7 @@ def _not_submitted(job: Job, intent: Intent, trouble: Trouble, now: datetime) ->
     if trouble.kind == "Uncertain":
         status = replace(
             job.status,
+            intent=replace(intent, asked_at=now),  # it may arrive from now on as well
             reason=Reason.SUBMIT_UNCERTAIN,
             message=f"the submit may have happened, looking for it: {trouble.message}",
         )

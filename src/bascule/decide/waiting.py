@@ -78,11 +78,8 @@ def _held_back_by_itself(job: Job, seen: Seen, now: datetime) -> Wait | Plan | N
             return Wait(Reason.WAITING_FOR_JOB, f"waits for job `{after.job}`, which does not exist yet")
         if not phase.is_final:
             return Wait(Reason.WAITING_FOR_JOB, f"waits for job `{after.job}` ({phase})")
-        if (
-            (after.when == "Succeeded"
-            and phase is not Phase.SUCCEEDED)
-            or (after.when == "Failed"
-            and phase is not Phase.FAILED)
+        if (after.when == "Succeeded" and phase is not Phase.SUCCEEDED) or (
+            after.when == "Failed" and phase is not Phase.FAILED
         ):
             return end_before_submit(
                 job,
@@ -102,6 +99,8 @@ def _held_back_by_target(seen: Seen) -> Wait | None:
         return Wait(Reason.NOT_ACCEPTED, words, None)
     if seen.reachable is False:
         return Wait(Reason.TARGET_UNREACHABLE, seen.silence or "the target cannot be reached")
+    if seen.abilities is not None and seen.abilities.volatile and not seen.instance:
+        return Wait(Reason.TARGET_UNREACHABLE, "the target has not answered yet")
     if not seen.has_room:
         return Wait(Reason.TARGET_FULL, "the target has as many active jobs as its `limits.activeJobs` allows")
     return None
@@ -127,7 +126,7 @@ def _intend(job: Job, seen: Seen, now: datetime, *, queued_since: datetime, look
         attempt=attempt,
         key=key,
         id=None,
-        intent=Intent(at=now, asked_at=now, held=held),
+        intent=Intent(at=now, asked_at=now, held=held, instance=seen.instance),
         released_at=None,
         queued_since=queued_since,
         not_before=None,
@@ -137,7 +136,7 @@ def _intend(job: Job, seen: Seen, now: datetime, *, queued_since: datetime, look
         status = replace(
             status,
             message="looking for an earlier submit: this object may be older than the truth",
-            intent=Intent(at=job.created_at, asked_at=job.created_at, held=held, tries=0),
+            intent=Intent(at=job.created_at, asked_at=job.created_at, held=held, tries=0, instance=seen.instance),
         )
         return Plan(status=status, action=Find(key, since=job.created_at))
     return Plan(

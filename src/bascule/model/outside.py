@@ -78,11 +78,12 @@ class Absent(Noun, frozen=True, tag=True):
     """
     The manager has no such job: its live view and its history were both read whole.
 
-    *evidence* says what was read, for a person; *as_of* when.
+    *evidence* says what was read, for a person; *as_of* when; *instance* as in `Health`.
     """
 
     evidence: str
     as_of: datetime
+    instance: str = ""
 
 
 class CannotTell(Noun, frozen=True, tag=True):
@@ -150,7 +151,11 @@ class Check(Noun, frozen=True):
 
 
 class Health(Noun, frozen=True):
-    """What a probe found: `Reachable`, `Authenticated`, `Compatible`, each with its step."""
+    """
+    What a probe found: `Reachable`, `Authenticated`, `Compatible`, each with its step.
+
+    *instance* names this run of a manager that forgets its jobs when it is started anew.
+    """
 
     reachable: bool
     authenticated: bool
@@ -159,3 +164,4 @@ class Health(Noun, frozen=True):
     message: str = ""
     hint: str = ""
     checks: tuple[Check, ...] = ()
+    instance: str = ""

@@ -83,13 +83,15 @@ class Intent(Noun, frozen=True):
     The durable will to submit: saved before the manager is asked.
 
     *at* is when it was first saved, *asked_at* when the manager was last asked, *tries* how often;
-    *held* whether the job is submitted held and must be released.
+    *held* whether the job is submitted held and must be released, *instance* the run of
+    a forgetful manager that was to be asked.
     """
 
     at: datetime
     asked_at: datetime
     held: bool = False
     tries: int = 1
+    instance: str = ""
 
 
 class JobStatus(Noun, frozen=True):
