@@ -80,7 +80,10 @@ def matches_in(records: Iterable[Record], key: str, now: datetime) -> list[Match
         )
         held = all(is_held_by_user(record) for record in runs)
         matches.append(Match(handle, report_on(handle, runs, now), held))
-    return sorted(matches, key=lambda match: (match.report.submitted_at is not None, match.report.submitted_at, int(match.handle.id)))
+    return sorted(
+        matches,
+        key=lambda match: (match.report.submitted_at is not None, match.report.submitted_at, int(match.handle.id)),
+    )
 
 
 def _note(records: list[Record]) -> Note:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bascule.errors import Refused, Unavailable
 from bascule.managers.slurm.discovery import Discovery, Facts, past_query
 from bascule.managers.slurm.records import Record, from_live, from_past
-from bascule.managers.slurm.rest import NO_SUCH_JOB, NOTHING_FOUND, Answer, Rest
+from bascule.managers.slurm.rest import NO_SUCH_JOB, NOTHING_FOUND, Answer, Query, Rest
 from bascule.managers.slurm.wire import BriefJobs, Diagnosis, LiveJobs, PastJobs, integer, words
 
 IDS_AT_ONCE = 400
@@ -109,7 +109,7 @@ class Cluster:
             return rows, set(asked)
         rows = []
         for start in range(0, len(wanted), IDS_AT_ONCE):
-            query = [("step", number) for number in wanted[start : start + IDS_AT_ONCE]]
+            query: Query = [("step", number) for number in wanted[start : start + IDS_AT_ONCE]]
             rows += await self._past(facts, past_query(facts.shape, query))
         return rows, set(wanted)
 
@@ -117,10 +117,10 @@ class Cluster:
         """Return what slurmdbd has of jobs of that name, from well before *since* on."""
         facts = await self.facts()
         start = max(1, int(since.timestamp()) - SLACK_IN_PAST)
-        query: list[tuple[str, object]] = [("job_name", name), ("start_time", f"uts{start}")]
+        query: Query = [("job_name", name), ("start_time", f"uts{start}")]
         return await self._past(facts, past_query(facts.shape, query))
 
-    async def _past(self, facts: Facts, query: list[tuple[str, object]]) -> list[Record]:
+    async def _past(self, facts: Facts, query: Query) -> list[Record]:
         answer = await self._rest.get(facts.shape.past_path("jobs"), query, large=True)
         if NOTHING_FOUND in answer.codes:
             return []

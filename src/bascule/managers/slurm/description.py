@@ -59,9 +59,7 @@ def wanted_by(job: Job, defaults: TargetOptions, *, key: str, root: str | None) 
     script, arguments = _script(job)
     found = directives_in(script) if spec.run is not None and spec.run.script is not None else Found({})
     _refuse(job, found)
-    settings = _merged(
-        settings_of(defaults), found.settings, settings_of(options_of_job(job)), _fields(spec)
-    )
+    settings = _merged(settings_of(defaults), found.settings, settings_of(options_of_job(job)), _fields(spec))
     folder = spec.working_directory or settings.pop("folder", None)
     settings.pop("folder", None)
     if folder is None and root is not None:
@@ -148,7 +146,8 @@ def _script(job: Job) -> tuple[str, tuple[str, ...]]:
     run, arguments = job.spec.run, job.spec.arguments
     if run is None or (run.program is not None or run.payload is not None):
         raise Mistake(
-            f"job `{job.name}` has nothing that Slurm can run", hint="give `run.script`, `run.scriptPath` or `run.command`"
+            f"job `{job.name}` has nothing that Slurm can run",
+            hint="give `run.script`, `run.scriptPath` or `run.command`",
         )
     if run.command is not None:
         return calling([*run.command, *arguments]), ()

@@ -23,7 +23,7 @@ class Found(NamedTuple):
     ignored: tuple[str, ...] = ()
 
 
-class _Wrong(Exception):  # noqa: N818
+class _Wrong(Exception):
     """A line that cannot be had; the message says why."""
 
 
@@ -41,12 +41,12 @@ def directives_in(script: str) -> Found:
         where = f"line {number}: `{stripped[:120]}`"
         try:
             for directive, value in _options(line[len(PREFIX) :]):
-                if directive.setting is None:
-                    if directive.why:
-                        raise _Wrong(directive.why)
+                if directive.setting is not None:
+                    settings.update(_read(directive, value))
+                elif directive.why:
+                    problems.append(f"{where}: {directive.why}")
+                else:
                     ignored.append(f"{where} has no effect here")
-                    continue
-                settings.update(_read(directive, value))
         except _Wrong as wrong:
             problems.append(f"{where}: {wrong}")
     return Found(settings, tuple(problems), tuple(ignored))

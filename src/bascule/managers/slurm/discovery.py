@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from bascule.errors import Error, Refused, Unavailable
-from bascule.managers.slurm.rest import NOTHING_FOUND, Answer, Rest
+from bascule.managers.slurm.rest import NOTHING_FOUND, Answer, Query, Rest
 from bascule.managers.slurm.versions import NEWEST_FIRST, UNSUPPORTED, Shape
 from bascule.model import Check
 
@@ -100,7 +100,7 @@ class Discovery:
         return True, "slurmdbd answers"
 
 
-def past_query(shape: Shape, query: list[tuple[str, object]]) -> list[tuple[str, object]]:
+def past_query(shape: Shape, query: Query) -> Query:
     """Return *query* for slurmdbd, without the jobs' steps where that can be said."""
     return query if shape.old else [*query, ("skip_steps", "true")]
 

@@ -145,11 +145,38 @@ FIELDS: dict[str, FieldOf] = {
     **{
         name: same(name)
         for name in (
-            "account", "partition", "qos", "reservation", "wckey", "comment", "constraints", "prefer", "licenses",
-            "dependency", "nice", "requeue", "tasks", "cpus_per_task", "tasks_per_node", "tasks_per_socket",
-            "tasks_per_core", "minimum_cpus_per_node", "sockets_per_node", "cores_per_socket", "threads_per_core",
-            "core_specification", "thread_specification", "distribution", "cpu_frequency", "burst_buffer", "container",
-            "mail_user", "cluster_constraint", "batch_features", "mcs_label", "array",
+            "account",
+            "partition",
+            "qos",
+            "reservation",
+            "wckey",
+            "comment",
+            "constraints",
+            "prefer",
+            "licenses",
+            "dependency",
+            "nice",
+            "requeue",
+            "tasks",
+            "cpus_per_task",
+            "tasks_per_node",
+            "tasks_per_socket",
+            "tasks_per_core",
+            "minimum_cpus_per_node",
+            "sockets_per_node",
+            "cores_per_socket",
+            "threads_per_core",
+            "core_specification",
+            "thread_specification",
+            "distribution",
+            "cpu_frequency",
+            "burst_buffer",
+            "container",
+            "mail_user",
+            "cluster_constraint",
+            "batch_features",
+            "mcs_label",
+            "array",
         )
     },
     "nodes": FieldOf("nodes", "nodes", text, text),  # 22.05 documents a list, and ignores one
@@ -164,9 +191,7 @@ FIELDS: dict[str, FieldOf] = {
     "gpus_per_task": FieldOf("tres_per_task", "gpus_per_task", tres_gpu),
     "gpus_per_socket": FieldOf("tres_per_socket", "gpus_per_socket", tres_gpu),
     "priority": FieldOf("priority", "priority", number, text),
-    "kill_on_node_fail": FieldOf(
-        "kill_on_node_fail", "no_kill", to_old=lambda value, now: "off" if value else "set"
-    ),
+    "kill_on_node_fail": FieldOf("kill_on_node_fail", "no_kill", to_old=lambda value, now: "off" if value else "set"),
     "kill_on_invalid_dependency": FieldOf(
         "flags", "kill_on_invalid_dependency", flag("KILL_INVALID_DEPENDENCY"), as_is
     ),

@@ -22,9 +22,7 @@ from bascule.ports import Clock
 class Finder:
     """Looks for keys at one cluster. *held*: all submits there are held first."""
 
-    def __init__(
-        self, cluster: Cluster, clock: Clock, *, root: str | None, held: bool, min_job_age: float
-    ) -> None:
+    def __init__(self, cluster: Cluster, clock: Clock, *, root: str | None, held: bool, min_job_age: float) -> None:
         self._cluster = cluster
         self._clock = clock
         self._root = root
@@ -66,9 +64,7 @@ class Finder:
 
     async def _ours(self, key: str) -> list[Record]:
         return [
-            record
-            for record in await self._cluster.live()
-            if record.name == key and record.user == self._cluster.user
+            record for record in await self._cluster.live() if record.name == key and record.user == self._cluster.user
         ]
 
     async def _unseen(self, key: str, since: datetime, now: datetime) -> Found | Absent | CannotTell:

@@ -75,7 +75,7 @@ def remove(root: str, path: str) -> None:
     """Remove a folder of small files beneath *root*; what is not ours to remove stays."""
     with contextlib.suppress(OSError), _parent(root, path) as (parent, name):
         with _descriptor(os.open(name, _DOWN, dir_fd=parent)) as folder:
-            for inside in os.listdir(folder):
+            for inside in os.listdir(folder):  # noqa: PTH208 - a descriptor, not a name
                 with contextlib.suppress(OSError):
                     os.unlink(inside, dir_fd=folder)
         os.rmdir(name, dir_fd=parent)

@@ -14,7 +14,7 @@ from datetime import datetime
 from bascule.managers.slurm.answers import gone_from_past, is_array, is_of, latest, report_on
 from bascule.managers.slurm.arrays import array_report
 from bascule.managers.slurm.cluster import Cluster
-from bascule.managers.slurm.marker import marker_of, never_began, report_from
+from bascule.managers.slurm.marker import has_begun, marker_of, never_began, report_from
 from bascule.managers.slurm.note import note_from
 from bascule.managers.slurm.records import Record
 from bascule.managers.slurm.states import verdict_of
@@ -26,9 +26,10 @@ NO_HISTORY = "slurmctld no longer has it, and this cluster's REST API has no acc
 class History:
     """The memory of one cluster."""
 
-    def __init__(self, cluster: Cluster, root: str | None) -> None:
+    def __init__(self, cluster: Cluster, root: str | None, *, min_job_age: float) -> None:
         self._cluster = cluster
         self._root = root
+        self._min_job_age = min_job_age
 
     async def answers(self, handles: Sequence[tuple[Handle, list[Record]]], now: datetime) -> dict[str, Answer]:
         """Return what is known of *handles*, each with what is known of it already (tasks of an array)."""
@@ -58,9 +59,11 @@ class History:
         if marked is not None:
             return marked
         if not accounting:
-            return Absent("slurmctld does not have it, and it never began to run", now) if (
-                await self._never_began(handle)
-            ) else CannotTell(NO_HISTORY)
+            return (
+                Absent("slurmctld does not have it, and it never began to run", now)
+                if (await self._never_began(handle))
+                else CannotTell(NO_HISTORY)
+            )
         gone = gone_from_past(rows, now)
         return gone if gone is not None else CannotTell(NO_HISTORY)
 
@@ -95,12 +98,29 @@ class History:
         if accounting and ends:
             # A task that was cancelled before it started may have no row of its own.
             unended = [record for record in rows if not _is_over(record) and record.started is not None]
-            return array_report(ends, indices, now) if not unended else CannotTell(
-                f"slurmctld no longer has it, and slurmdbd has {len(unended)} tasks without an end"
+            return (
+                array_report(ends, indices, now)
+                if not unended
+                else CannotTell(f"slurmctld no longer has it, and slurmdbd has {len(unended)} tasks without an end")
             )
         if accounting:
             return gone_from_past(rows, now) or CannotTell(NO_HISTORY)
+        if ends and await self._others_never_began(handle, records, now):
+            return array_report(ends, indices, now)
         return CannotTell(NO_HISTORY)
+
+    async def _others_never_began(self, handle: Handle, records: list[Record], now: datetime) -> bool:
+        """Tell whether tasks of which slurmctld has no record were cancelled before they started: it keeps none of those."""
+        submitted = min((record.submitted for record in records if record.submitted), default=None)
+        if submitted is not None and now.timestamp() - submitted < self._min_job_age:
+            return True  # nothing of this array can have been forgotten yet
+        if self._root is None or not handle.key or not note_from(handle.place).marked:
+            return False
+        ended = {record.task for record in records}
+        for index in note_from(handle.place).indices:
+            if index not in ended and await asyncio.to_thread(marker_of, self._root, handle.key, index) is not None:
+                return False
+        return await asyncio.to_thread(has_begun, self._root, handle.key)
 
     async def _marked_tasks(self, handle: Handle, known: list[Record], indices: Sequence[int]) -> list[Record]:
         if self._root is None or not handle.key:

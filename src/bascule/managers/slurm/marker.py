@@ -45,6 +45,11 @@ def never_began(root: str, key: str) -> bool:
     return exists(root, "") and not exists(root, marks_in(root, key))
 
 
+def has_begun(root: str, key: str) -> bool:
+    """Tell whether a job of *key* began."""
+    return exists(root, marks_in(root, key))
+
+
 def report_from(marker: Marker) -> Report | None:
     """Return what a marker says of a job that Slurm no longer knows; None where it has no end."""
     if marker.ended is None:

@@ -135,9 +135,7 @@ def options_of_job(job: Job) -> JobOptions:
 
 def settings_of(options: JobOptions) -> dict[str, Any]:
     """Return what *options* sets, by the names that `fields` knows."""
-    return {
-        name: value for name, value in options.model_dump(exclude_none=True).items() if name not in _OWN
-    }
+    return {name: value for name, value in options.model_dump(exclude_none=True).items() if name not in _OWN}
 
 
 __all__ = ["JobOptions", "Problem", "TargetOptions", "options_of_job", "options_of_target", "settings_of"]

@@ -14,19 +14,22 @@ async def probe(rest: Rest, discovery: Discovery, root: str | None) -> Health:
     done: list[Check] = []
     try:
         facts = await discovery.look(done.append)
-    except (Error, ExceptionGroup) as trouble:
-        if isinstance(trouble, ExceptionGroup):
-            raise
+    except Error as trouble:
         return _failed(trouble, done)
     checks = [Check("address", ok=True, detail=rest.where), *done]
     health = Health(True, True, True, version=facts.version, checks=tuple(checks))
     if root is None:
         return health
-    if exists(root):
+    if exists(root, ""):
         return _with(health, Check("files", ok=True, detail=f"`{root}` is there"))
     return _with(
         health,
-        Check("files", ok=True, detail=f"`{root}` is not there on this machine", hint="output cannot be read until it is mounted here"),
+        Check(
+            "files",
+            ok=True,
+            detail=f"`{root}` is not there on this machine",
+            hint="output cannot be read until it is mounted here",
+        ),
     )
 
 

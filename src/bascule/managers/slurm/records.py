@@ -86,9 +86,7 @@ def from_past(job: PastJob) -> Record:
     current = words(state.current) if state else ()
     if current == ("FAILED",) and not code and not signal:
         # dbv0.0.38 says 0 of every job; the batch step is the first and knows better.
-        code, signal = next(
-            (end for step in job.steps if any(end := _end(step.exit_code))), (code, signal)
-        )
+        code, signal = next((end for step in job.steps if any(end := _end(step.exit_code))), (code, signal))
     array = (integer(job.array.job_id) if job.array else None) or None
     task = integer(job.array.task_id) if job.array and array else None
     waiting = in_bit_map(job.array.task or "") if job.array and array else ()
@@ -130,8 +128,8 @@ def _end(code: ExitCode | int | None) -> tuple[int | None, int | None]:
         status = integer(code)
         if status is None:
             return None, None
-        signal = status & 0x7F
-        return (None, signal) if signal else (status >> 8 & 0xFF, None)
+        killed = status & 0x7F
+        return (None, killed) if killed else (status >> 8 & 0xFF, None)
     if code.return_code is None and code.signal is None:
         return integer(int(code.number)) if code.set and code.number is not None else None, None
     signal = None

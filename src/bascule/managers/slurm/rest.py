@@ -25,6 +25,7 @@ JOB_HELD = 2042
 NO_SUCH_JOB = 2017
 ALREADY_OVER = frozenset({2021, 2084, NO_SUCH_JOB})
 ACCESS_DENIED = 2002
+INVALID_PARTITION = 2000
 NOTHING_FOUND = 9003
 NOT_SIGNED_IN = frozenset({1007, 6010})
 ZERO_BYTES = 5005
@@ -38,7 +39,8 @@ ANSWER_WITHIN = 60.0
 """Longer than slurmctld's own patience (`MessageTimeout`), so that it is slurmrestd that gives up first."""
 LIST_WITHIN = 120.0
 BACK_OFF = 10.0
-HEADERS = {"Accept": "application/json"}
+# slurmrestd 22.05 answers `Connection: close` with that line once more, behind the body.
+HEADERS = {"Accept": "application/json", "Connection": "keep-alive"}
 # The statuses that slurmrestd gives a body of its own; the others are the client's to judge.
 TAKES = frozenset({304, *range(400, 600)}) - {408, 421, 425, 429, 503}
 
@@ -139,9 +141,7 @@ class Rest:
         # Lists are repeated names: slurmrestd takes neither a comma nor its escape in a query.
         target = f"{path}?{urlencode(query)}" if query else path
         most, within = (LARGEST_LIST, LIST_WITHIN) if large else (LARGEST_ANSWER, ANSWER_WITHIN)
-        request = Request(
-            method, target, headers=HEADERS, body=body, takes=TAKES, max_bytes=most, within=within
-        )
+        request = Request(method, target, headers=HEADERS, body=body, takes=TAKES, max_bytes=most, within=within)
         return await self._http.ask(request)
 
     def _judged(self, answer: HttpAnswer, *, changes: bool) -> Answer:

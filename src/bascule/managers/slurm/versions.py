@@ -45,9 +45,7 @@ NEWEST_FIRST = (
     Shape("v0.0.41", "24.05"),
     Shape("v0.0.40", "23.11"),
     # slurmrestd 22.05 dies of `argv` in a job: it is never sent there.
-    Shape(
-        "v0.0.38", "22.05", old=True, has_states=False, warns=False, takes_arguments=False, ids_repeat=False
-    ),
+    Shape("v0.0.38", "22.05", old=True, has_states=False, warns=False, takes_arguments=False, ids_repeat=False),
 )
 
 UNSUPPORTED = "v0.0.39"
