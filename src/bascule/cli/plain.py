@@ -35,11 +35,12 @@ class PlainDisplay:
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write the lines that were never ended."""
+        """End the lines that were never ended."""
         if kind is None:
             for (name, stream), line in self._begun.items():
                 if line:
                     await self._sinks[stream].write(_led(name, line + b"\n"))
+            self._end_line()
 
     def show(self, job: Job) -> None:
         """Say where *job* stands, if that has not been said."""
@@ -61,12 +62,16 @@ class PlainDisplay:
 
     def note(self, text: str) -> None:
         """Say something on a line of its own."""
+        self._end_line()
+        output.say(output.clean(text))
+
+    def _end_line(self) -> None:
+        """End the line of the job's that the next word of ours would hang on."""
         told = [self._sinks["error"], *([self._sinks["output"]] if self._shares_line else [])]
         if not all(sink.ends_line for sink in told):
             output.say("")
         for sink in told:
             sink.ends_line = True
-        output.say(output.clean(text))
 
 
 def state_is_plain(job: Job) -> bool:
