@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from bascule.errors import Conflict
-from bascule.model import Event, Job, JobStatus, Ref
-from bascule.platforms.embedded.rows import JOB, is_live, job_of, text_of, ticks_of, uid_part_of, version_of
+from bascule.model import Event, Job, JobStatus, Ref, key_for
+from bascule.platforms.embedded.rows import JOB, is_live, job_of, stem_of, text_of, ticks_of, version_of
 from bascule.platforms.embedded.writing import Transaction, Work
 
 MOST_EVENTS = 200
@@ -29,7 +29,7 @@ def create(job: Job, *, uid: str, now: datetime) -> Work[Job]:
     new = msgspec.structs.replace(job, uid=uid, status=JobStatus(), generation=1, created_at=now, deleted_at=None)
     spec, columns = text_of(job.spec), _columns_of_spec(job)
     status = _columns_of_status(new.status)
-    part = uid_part_of(uid)
+    stem = stem_of(key_for(job.name, installation="any", uid=uid, attempt=1))
 
     def work(transaction: Transaction) -> Job:
         taken = transaction.execute("SELECT 1 FROM jobs WHERE namespace = ? AND name = ?", new.ref).fetchall()
@@ -37,9 +37,9 @@ def create(job: Job, *, uid: str, now: datetime) -> Work[Job]:
             raise Conflict(f"there is a job `{new.ref}` already", hint="choose another name, or delete that one first")
         version = transaction.next_version()
         transaction.execute(
-            "INSERT INTO jobs (id, version, namespace, name, uid, uid_part, generation, live, created_at,"
+            "INSERT INTO jobs (id, version, namespace, name, uid, stem, generation, live, created_at,"
             f" {_SPEC_COLUMNS}, {_STATUS_COLUMNS}) VALUES ({', '.join('?' * (9 + len(columns) + len(status)))})",
-            (version, version, new.namespace, new.name, uid, part, 1, True, ticks_of(now), *columns, *status),
+            (version, version, new.namespace, new.name, uid, stem, 1, True, ticks_of(now), *columns, *status),
         )
         transaction.execute("INSERT INTO specs (job, spec) VALUES (?, ?)", (version, spec))
         return msgspec.structs.replace(new, version=str(version))

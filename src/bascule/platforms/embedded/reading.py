@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bascule.model import Event, Job, Ref, Target, key_for, parts_of
 from bascule.platforms.embedded.faults import translated
-from bascule.platforms.embedded.rows import JOB, TARGET, event_of, job_of, target_of
+from bascule.platforms.embedded.rows import JOB, TARGET, event_of, job_of, stem_of, target_of
 from bascule.ports import Change, Selector
 
 PAGE = 200
@@ -55,7 +55,7 @@ class Reader:
         parts = parts_of(key)
         if parts is None or parts.installation != installation:
             return None
-        for row in self._rows(f"SELECT {JOB} FROM jobs WHERE uid_part = ?", (parts.uid_part,)):
+        for row in self._rows(f"SELECT {JOB} FROM jobs WHERE stem = ?", (stem_of(key),)):
             job = job_of(row)
             own = key_for(job.name, installation=installation, uid=job.uid, attempt=parts.attempt)
             if key == own and parts.attempt <= job.status.attempt:

@@ -14,7 +14,6 @@ from bascule.model import (
     TargetSpec,
     TargetStatus,
     from_json,
-    key_for,
     to_json,
 )
 
@@ -89,9 +88,10 @@ def text_of(value: object) -> str:
     return to_json(value).decode()
 
 
-def uid_part_of(uid: str) -> str:
-    """Return the part of *uid* that keys carry, by which a key's job is found."""
-    return key_for("any", installation="any", uid=uid, attempt=1).split("-")[-2]
+def stem_of(key: str) -> str:
+    """Return what all keys of a job have in common, by which a key's job is found."""
+    name, _installation, uid_part, _attempt = key.rsplit("-", 3)
+    return f"{name}-{uid_part}"
 
 
 def version_of(version: str) -> int:
