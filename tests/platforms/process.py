@@ -36,15 +36,15 @@ class OwnClock(FakeClock):
 
 
 @contextmanager
-def process(home: Path, program: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run *program* after `PREAMBLE`, and kill it at the end."""
+def process(home: Path, program: str, *, failpoint: str = "") -> Iterator[subprocess.Popen[str]]:
+    """Run *program* after `PREAMBLE`, and kill it at the end; *failpoint* is where it dies by itself."""
     running = subprocess.Popen(
-        [sys.executable, "-c", PREAMBLE + program, home, *arguments],
+        [sys.executable, "-c", PREAMBLE + program, home],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[2],
-        env={**os.environ, "PYTHONPATH": f"src{os.pathsep}."},
+        env={**os.environ, "PYTHONPATH": f"src{os.pathsep}.", "BASCULE_FAILPOINT": failpoint},
     )
     with running:
         try:

@@ -67,6 +67,30 @@ class TestKilled:
         assert rest & acknowledged["queued"] <= queued
         assert all(bool(told[name]) == (name in queued) for name in stored)
 
+    @pytest.mark.parametrize("point", ["store.commit", "store.committed"])
+    async def test_a_write_is_there_from_its_commit_on(self, tmp_path, point):
+        """
+        Killed just before the commit it never was; killed just after it, it is there although nobody was told.
+        """
+        accepts = """
+async def main():
+    async with open_store(home, clock) as store:
+        await store.create(job("first"))
+        say("first")
+        await store.create(job("second"))
+        say("second")
+
+asyncio.run(main())
+"""
+        with process(tmp_path, accepts, failpoint=f"{point}:2") as running:
+            said = running.stdout.read()
+
+        async with open_store(tmp_path, FakeClock()) as store, aclosing(store.list(Selector())) as jobs:
+            there = [job.name async for job in jobs]
+
+        assert "first\n" == said
+        assert (["first", "second"] if point == "store.committed" else ["first"]) == there
+
     @staticmethod
     def note(line, acknowledged):
         if line.endswith("\n"):

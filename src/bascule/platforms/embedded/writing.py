@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bascule.errors import Error, Fenced
+from bascule.failpoints import failpoint
 from bascule.platforms.embedded.faults import breaks_connection, is_everybodys, meaning_of, translated
 
 T = TypeVar("T")
@@ -74,7 +75,9 @@ class Pen:
             results = [_result(connection, transaction, work) for work in works]
             if transaction.seq != before:
                 connection.execute("UPDATE meta SET seq = ?", (transaction.seq,))
+            failpoint("store.commit")
             connection.execute("COMMIT")
+            failpoint("store.committed")
             self.seq = transaction.seq
         except BaseException as fault:
             self._give_up(fault)
