@@ -7,7 +7,6 @@ Every answer is a list of `Record`; what it means for a handle is said by ``answ
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from bascule.managers.slurm.discovery import Discovery, Facts, past_query
 from bascule.managers.slurm.records import Record, from_live, from_past
 from bascule.managers.slurm.rest import NO_SUCH_JOB, NOTHING_FOUND, Answer, Query, Rest
 from bascule.managers.slurm.wire import BriefJobs, Diagnosis, LiveJobs, PastJobs, integer, words
+from bascule.ports import Clock
 
 IDS_AT_ONCE = 400
 """Ids in one query: some 6 KiB of address."""
@@ -38,7 +38,8 @@ class Brief(NamedTuple):
 class Cluster:
     """One cluster, as one user sees it."""
 
-    def __init__(self, rest: Rest, discovery: Discovery) -> None:
+    def __init__(self, rest: Rest, discovery: Discovery, clock: Clock) -> None:
+        self._clock = clock
         self._rest = rest
         self._discovery = discovery
         self._ahead: float | None = None
@@ -67,7 +68,7 @@ class Cluster:
     async def live_unless(self, since: int) -> tuple[list[Record] | None, int]:
         """Return all jobs that slurmctld knows, and the time to ask with next; None where nothing moved *since*."""
         facts = await self.facts()
-        began = time.monotonic()
+        began = self._clock.monotonic()
         query = [("update_time", since)] if since else []
         answer = await self._rest.get(facts.shape.path("jobs"), query, large=True)
         if answer.unchanged or (since and _says_unchanged(answer)):
@@ -143,9 +144,8 @@ class Cluster:
         v0.0.38 does not tell of which time its list is. A time that is too early costs
         one more list, one that is too late would hide a change.
         """
-        if self._ahead is None or time.monotonic() - self._measured > CLOCK_HOLDS:
+        if self._ahead is None or self._clock.monotonic() - self._measured > CLOCK_HOLDS:
             facts = await self.facts()
-            asked = time.monotonic()
             try:
                 diagnosis = (await self._rest.get(facts.shape.path("diag"))).read(Diagnosis)
             except Refused:
@@ -153,10 +153,9 @@ class Cluster:
             told = integer(diagnosis.statistics.req_time) if diagnosis.statistics else None
             if told is None:
                 return 0
-            # It was told at some time after `asked`: this is the most it may be behind.
-            self._measured = time.monotonic()
+            # It was told some time before it was read: this is the least it may be ahead.
+            self._measured = self._clock.monotonic()
             self._ahead = told - self._measured
-            _ = asked
         return int(began + self._ahead) - 1
 
 

@@ -62,7 +62,7 @@ class SlurmManager:
         self._name = name
         self._root = root
         self._discovery = Discovery(rest)
-        self._cluster = Cluster(rest, self._discovery)
+        self._cluster = Cluster(rest, self._discovery, clock)
         self._history = History(self._cluster, root, min_job_age=options.min_job_age)
         self._observer = Observer(self._cluster, self._history, clock)
         self._finder = Finder(self._cluster, clock, root=root, held=held, min_job_age=options.min_job_age)
