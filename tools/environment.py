@@ -83,7 +83,7 @@ def make(folder: Path, requirements: list[Path]) -> None:
     say(f"installing {', '.join(file.name for file in requirements)} of requirements/ into {folder}")
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True, symlinks=True)
-    pip = [folder / "bin" / "python", "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
     hashed = ["--require-hashes", "--only-binary=:all:", *(f"--requirement={file}" for file in requirements)]
     if subprocess.run([*pip, "install", *hashed], check=False, stdout=sys.stderr).returncode:
         stop("pip could not install what is needed", hint="its own words are above; is the package index reachable?")
@@ -97,14 +97,20 @@ def require_ensurepip() -> None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         stop("this Python cannot make virtual environments", hint=f"as root: apt-get install {package}")
     say(f"this Python cannot make virtual environments: running `apt-get install {package}`")
-    settings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    said = b""
     # A fresh machine has no lists yet, and an update that fails for one source may do for ours.
-    for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-qq", "-y", package]):
-        done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, env=settings)
-        said += done.stdout + done.stderr
+    script = f"apt-get update -qq; apt-get install -qq -y {package}"
+    settings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(
+        ["sh", "-c", script],
+        check=False,
+        env=settings,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     if done.returncode:
-        sys.stderr.write(said.decode(errors="replace"))
+        sys.stderr.write(done.stdout)
         stop(f"`apt-get install {package}` failed", hint="its own words are above")
 
 
