@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -177,6 +178,12 @@ class TestStore:
             assert await world.driver.lead()
 
             await world.driver.save(await world.stored())
+
+    async def test_the_lead_is_taken_once_by_many_who_try(self, tmp_path):
+        async with open_store(tmp_path, FakeClock()) as store:
+            assert [True] * 3 == await asyncio.gather(*(store.lead() for _ in range(3)))
+
+            await store.save(await store.create(EmbeddedWorld(tmp_path).job("x")))
 
     async def test_who_asks_to_drive_is_told_who_does(self, tmp_path):
         async with open_store(tmp_path, FakeClock(), drive=True):

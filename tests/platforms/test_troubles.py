@@ -164,6 +164,19 @@ class TestDamage:
             with pytest.raises(StoreFailed, match="damaged"):
                 await store.create(world.job("new"))
 
+    @pytest.mark.parametrize(
+        "damage",
+        ["UPDATE jobs SET status = '{'", """UPDATE jobs SET status = '{"phase": "Nowhere"}'""", "DELETE FROM specs"],
+    )
+    async def test_a_job_that_cannot_be_read_is_named(self, tmp_path, damage):
+        async with EmbeddedWorld(tmp_path) as world:
+            job = await world.stored("train")
+            with closing(sqlite3.connect(tmp_path / "home" / "bascule.db")) as database, database:
+                database.execute(damage)
+
+            with pytest.raises(StoreFailed, match="job `train`"):
+                await world.front.get(job.ref)
+
     async def test_a_restored_copy_works_again(self, tmp_path):
         async with EmbeddedWorld(tmp_path) as world:
             job = await world.stored()

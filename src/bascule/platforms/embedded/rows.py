@@ -5,11 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+
+from bascule.errors import Mistake, StoreFailed
 from bascule.model import (
     Event,
     Job,
     JobSpec,
     JobStatus,
+    Ref,
     Target,
     TargetSpec,
     TargetStatus,
@@ -30,36 +34,42 @@ TARGET = "namespace, name, uid, version, generation, created_at, labels, annotat
 def job_of(row: tuple[Any, ...]) -> Job:
     """Return the job whose columns `JOB` are in *row*."""
     namespace, name, uid, version, generation, created, deleted, labels, annotations, status, spec, _ = row
-    return Job(
-        namespace=namespace,
-        name=name,
-        uid=uid,
-        spec=from_json(spec, JobSpec),
-        status=from_json(status, JobStatus),
-        version=str(version),
-        generation=generation,
-        created_at=time_of(created),
-        deleted_at=time_of(deleted),
-        labels=from_json(labels, dict[str, str]),
-        annotations=from_json(annotations, dict[str, str]),
-    )
+    try:
+        return Job(
+            namespace=namespace,
+            name=name,
+            uid=uid,
+            spec=from_json(spec or "", JobSpec),
+            status=from_json(status, JobStatus),
+            version=str(version),
+            generation=generation,
+            created_at=time_of(created),
+            deleted_at=time_of(deleted),
+            labels=from_json(labels, dict[str, str]),
+            annotations=from_json(annotations, dict[str, str]),
+        )
+    except (msgspec.MsgspecError, Mistake) as fault:
+        raise _unreadable("job", Ref(namespace, name)) from fault
 
 
 def target_of(row: tuple[Any, ...]) -> Target:
     """Return the target whose columns `TARGET` are in *row*."""
     namespace, name, uid, version, generation, created, labels, annotations, spec, status, _ = row
-    return Target(
-        namespace=namespace,
-        name=name,
-        uid=uid,
-        spec=from_json(spec, TargetSpec),
-        status=from_json(status, TargetStatus),
-        version=str(version),
-        generation=generation,
-        created_at=time_of(created),
-        labels=from_json(labels, dict[str, str]),
-        annotations=from_json(annotations, dict[str, str]),
-    )
+    try:
+        return Target(
+            namespace=namespace,
+            name=name,
+            uid=uid,
+            spec=from_json(spec, TargetSpec),
+            status=from_json(status, TargetStatus),
+            version=str(version),
+            generation=generation,
+            created_at=time_of(created),
+            labels=from_json(labels, dict[str, str]),
+            annotations=from_json(annotations, dict[str, str]),
+        )
+    except (msgspec.MsgspecError, Mistake) as fault:
+        raise _unreadable("target", Ref(namespace, name)) from fault
 
 
 def event_of(row: tuple[Any, ...]) -> Event:
@@ -97,3 +107,10 @@ def stem_of(key: str) -> str:
 def version_of(version: str) -> int:
     """Return an object's version as it is stored; one that was never given fits nothing."""
     return int(version) if version.isascii() and version.isdigit() and len(version) < 19 else -1
+
+
+def _unreadable(kind: str, ref: Ref) -> StoreFailed:
+    return StoreFailed(
+        f"{kind} `{ref}` is stored in a form that cannot be read",
+        hint="was it written by a newer version, or by hand? `PRAGMA integrity_check` tells whether the file is damaged",
+    )

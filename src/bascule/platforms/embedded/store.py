@@ -50,6 +50,7 @@ class Store:
         self._threads = ThreadPoolExecutor(1, "bascule-pages") if settings.threads else None
         self._writer = self._new_writer()
         self._lock = DriverLock(home.lock)
+        self._leading = asyncio.Lock()
         self._epoch = 0
         self._notebook: Notebook | None = None
         self._wakes: set[asyncio.Event] = set()
@@ -74,24 +75,8 @@ class Store:
 
     async def lead(self) -> bool:
         """Take the right to drive, without waiting; False where another process has it."""
-        if self._notebook is not None:
-            return True
-        for _ in range(TRIES):
-            if self._lock.acquire():
-                break
-            await self._clock.sleep(0.002)
-        else:
-            return False
-        try:
-            self._epoch, seq = await self._writer.write(_new_epoch)
-            with translated(self._database):
-                self._notebook = Notebook(
-                    self._home.witness, Witness(self._epoch, seq), durably=self._settings.is_durable
-                )
-        except BaseException:
-            self._lock.release()
-            raise
-        return True
+        async with self._leading:
+            return self._notebook is not None or await self._take_the_lead()
 
     def resign(self) -> None:
         """Give the right to drive back."""
@@ -189,6 +174,24 @@ class Store:
             if self._threads is not None:
                 self._threads.shutdown()
             self._pages.close()
+
+    async def _take_the_lead(self) -> bool:
+        for _ in range(TRIES):
+            if self._lock.acquire():
+                break
+            await self._clock.sleep(0.002)
+        else:
+            return False
+        try:
+            self._epoch, seq = await self._writer.write(_new_epoch)
+            with translated(self._database):
+                self._notebook = Notebook(
+                    self._home.witness, Witness(self._epoch, seq), durably=self._settings.is_durable
+                )
+        except BaseException:
+            self._lock.release()
+            raise
+        return True
 
     async def _changes(self, since: int) -> AsyncIterator[Change]:
         wake = asyncio.Event()
