@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
@@ -27,8 +27,10 @@ from bascule.cli import output, words
 from bascule.model import Job, Phase
 from bascule.ports import Stream
 
-PER_SECOND = 128 * 1024
-"""Bytes of output a second that are shown; what is more is counted."""
+PER_SECOND = 32 * 1024
+"""Bytes of output a second that are shown, more than can be looked at; what is more is counted."""
+LAST_WORDS = 1024
+"""Bytes that are shown of the end of what was not."""
 LONGEST_LINE = 4096
 MOST_JOBS = 8
 COLOURS = {
@@ -50,8 +52,9 @@ class LiveDisplay:
         self._jobs: dict[str, Job] = {}
         self._spinners: dict[str, Spinner] = {}
         self._begun: dict[tuple[str, Stream], bytes] = {}
-        self._hidden: dict[str, int] = {}
-        self._second, self._shown = 0, 0
+        self._hidden: dict[tuple[str, Stream], bytes] = {}
+        self._uncounted: dict[tuple[str, Stream], int] = {}
+        self._since, self._shown = 0.0, 0
         self._live = Live(
             get_renderable=self._drawn, console=console, auto_refresh=False, transient=True, redirect_stdout=False
         )
@@ -66,10 +69,9 @@ class LiveDisplay:
     ) -> None:
         """Print what is left, and take the lines beneath away."""
         with suppress(OSError):
-            for (name, stream), line in self._begun.items():
-                self._print(name, stream, [line] if line else [])
-            for name in list(self._hidden):
-                self._own_up(name)
+            self._own_up()
+            for source, line in self._begun.items():
+                self._print(source, [line] if line else [])
             self._live.stop()
 
     async def keep_drawing(self) -> None:
@@ -84,34 +86,49 @@ class LiveDisplay:
 
     async def take(self, job: BridgeJob, stream: Stream, data: bytes) -> None:
         """Show the lines in *data*; of a flood, count what cannot be looked at."""
-        second = int(time.monotonic())
-        if second != self._second:
-            self._second, self._shown = second, 0
-            self._own_up(job.name)
-        if self._shown + len(data) > PER_SECOND:
-            room = max(PER_SECOND - self._shown, 0)
-            self._hidden[job.name] = self._hidden.get(job.name, 0) + len(data) - room
-            data = data[:room]
+        source = (job.name, stream)
+        if time.monotonic() - self._since > 1.0:
+            self._own_up()
+            self._since, self._shown = time.monotonic(), 0
+        room = max(PER_SECOND - self._shown, 0)
+        hidden, data = data[room:], data[:room]
         self._shown += len(data)
-        *lines, rest = (self._begun.pop((job.name, stream), b"") + data).split(b"\n")
-        self._begun[job.name, stream] = rest[-LONGEST_LINE:]
-        self._print(job.name, stream, lines)
+        if data:
+            *lines, rest = (self._begun.pop(source, b"") + data).split(b"\n")
+            self._begun[source] = rest[-LONGEST_LINE:]
+            self._print(source, lines)
+        if hidden:
+            self._uncounted[source] = self._uncounted.get(source, 0) + len(hidden)
+            self._hidden[source] = (self._hidden.get(source, b"") + hidden)[-LAST_WORDS:]
 
     def note(self, text: str) -> None:
         """Print a line of ours above."""
         self._console.print(Text(output.clean(text), style="dim"))
 
-    def _own_up(self, name: str) -> None:
-        if hidden := self._hidden.pop(name, 0):
-            self.note(f"... {hidden:,} bytes are not shown here; `bascule logs {name}` has them all")
+    def _own_up(self) -> None:
+        """Say how much was not shown, and show the end of it."""
+        for source, last in self._hidden.items():
+            begun = self._begun.pop(source, b"")
+            self._print(source, [begun] if begun else [])
+            *lines, rest = last.split(b"\n")
+            count = self._uncounted.pop(source) - len(last)
+            if count > 0:
+                self.note(f"... {count:,} bytes are not shown here; `bascule logs {source[0]}` has them all")
+            self._print(source, lines)
+            self._begun[source] = rest
+        self._hidden.clear()
 
-    def _print(self, name: str, stream: Stream, lines: Iterable[bytes]) -> None:
-        for line in lines:
-            text = Text.from_ansi(line[:LONGEST_LINE].decode(errors="replace"), end="")
-            if stream == "error":
-                text.stylize_before("yellow")
-            lead = Text(f"{name} | ", style="dim") if self._several else Text()
-            self._console.print(lead + text, soft_wrap=True, highlight=False)
+    def _print(self, source: tuple[str, Stream], lines: Sequence[bytes]) -> None:
+        """Print whole *lines*, all at once: each printing draws what stands beneath anew."""
+        if lines:
+            texts = [self._text(*source, line) for line in lines]
+            self._console.print(Text("\n").join(texts), soft_wrap=True, highlight=False)
+
+    def _text(self, name: str, stream: Stream, line: bytes) -> Text:
+        text = Text.from_ansi(line[:LONGEST_LINE].decode(errors="replace"), end="")
+        if stream == "error":
+            text.stylize_before("yellow")
+        return Text(f"{name} | ", style="dim") + text if self._several else text
 
     def _drawn(self) -> Group:
         now = datetime.now(UTC)

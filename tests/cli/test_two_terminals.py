@@ -1,0 +1,96 @@
+"""Two processes on one home: one drives, the other follows along and takes over."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.cli.conftest import read_until, until
+
+
+@pytest.fixture
+def driver(terminal):
+    """Return a process that drives the home for as long as it is left alone."""
+    process = terminal.start("run", terminal.script("long.sh", "echo begun", "sleep 60"))
+    read_until(process, b"begun\n")
+    return process
+
+
+class TestFollowing:
+    def test_the_second_gets_its_job_done(self, driver, command):
+        assert "hello\n" == command("run", "--wrap", "echo hello").out
+
+    def test_both_see_the_same_job(self, driver, terminal):
+        second = terminal.start("run", "long.sh")
+
+        read_until(second, b"begun\n")
+
+        assert driver.poll() is None
+
+    def test_whoever_is_left_takes_over(self, driver, terminal):
+        terminal.yaml(
+            "chain.yaml",
+            "first: run: {command: [sh, -c, 'while test ! -e end; do sleep 0.05; done']}",
+            "second: run: {command: [echo, made it]}, after: [{job: first}]",
+        )
+        follower = terminal.start("run", "chain.yaml")
+        until(lambda: b"Running" in terminal.run("get", "jobs", "first", "--cached").stdout, "the first runs")
+
+        driver.kill()
+        driver.wait()
+        (terminal.folder / "end").touch()
+        out, _ = follower.communicate(timeout=30)
+
+        assert (0, b"second | made it\n") == (follower.returncode, out)
+
+
+class TestStopped:
+    @pytest.fixture
+    def stopped(self, driver):
+        driver.send_signal(signal.SIGSTOP)
+        until(lambda: os.waitid(os.P_PID, driver.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT), "it stops")
+        yield driver
+        driver.send_signal(signal.SIGCONT)
+
+    @pytest.mark.parametrize("line", ["get jobs", "describe job long"])
+    def test_a_look_says_who_holds_everything_up(self, stopped, command, line):
+        done = command(*line.split())
+
+        assert 0 == done.code
+        assert f"process {stopped.pid} (`bascule run`)" in done.err
+        assert f"`kill -CONT {stopped.pid}` lets it go on" in done.err
+
+    def test_whoever_waits_is_told(self, stopped, terminal):
+        waiting = terminal.start("submit", "--wrap", "true")
+
+        said = waiting.stderr.readline()
+        stopped.send_signal(signal.SIGCONT)
+        out, _ = waiting.communicate(timeout=30)
+
+        assert f"process {stopped.pid} (`bascule run`)".encode() in said
+        assert b"nothing moves" in said
+        assert out.startswith(b"job/wrap wrap-")
+
+
+class TestCrowd:
+    @pytest.mark.slow
+    @pytest.mark.timeout(300)
+    def test_fifty_submit_at_once(self, terminal, command):
+        """
+        Each is a process, one of them drives at a time, and every job runs once.
+        """
+        processes = [
+            terminal.start("submit", "--wrap", f"echo {number} >> {terminal.folder}/ran", "-n", f"job-{number}")
+            for number in range(50)
+        ]
+        outs = [process.communicate(timeout=240)[0] for process in processes]
+        codes = {process.returncode for process in processes}
+
+        waited = command("wait", *[f"job-{number}" for number in range(50)])
+
+        assert {0} == codes
+        assert all(out.startswith(f"job/job-{number} job-{number}-".encode()) for number, out in enumerate(outs))
+        assert (0, 50) == (waited.code, waited.out.count("Succeeded"))
+        assert sorted(map(str, range(50))) == sorted((terminal.folder / "ran").read_text().split())
