@@ -44,13 +44,19 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     """Build the roots that the collected tests will need."""
     if session.config.option.collectonly:
         return
-    wanted = {name for item in session.items for name in getattr(item, "fixturenames", ()) if name in CLUSTERS}
-    for name in sorted(wanted):
+    for name in sorted(CLUSTERS.keys() & {name for item in session.items for name in _names_in(item)}):
         version, accounting = CLUSTERS[name]
         try:
             prepare(version, accounting=accounting, announce=_announce_to(session.config))
         except TestbedUnavailable as problem:
             _unavailable[name] = str(problem)
+
+
+def _names_in(item: pytest.Item) -> Iterator[object]:
+    """Give the fixtures that *item* names, also by a parameter that chooses among them."""
+    yield from getattr(item, "fixturenames", ())
+    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        yield from (value for value in item.callspec.params.values() if isinstance(value, str))
 
 
 def prepare(version: Version, *, accounting: bool, announce: Announce) -> None:
