@@ -91,7 +91,7 @@ def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
     for block in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         lines = block.splitlines()
         length = 1 + next((n for n, line in enumerate(lines) if not line.endswith("\\")), 0)
-        yield "\n".join(lines[:length]), [line.strip() for line in lines[length:] if line.strip()]
+        yield "\n".join(lines[:length]), [" ".join(line.split()) for line in lines[length:] if line.strip()]
 
 
 def first_absent(shown: list[str], output: str) -> str | None:
