@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -62,12 +63,12 @@ class TestLock:
     def test_a_program_that_we_start_does_not_inherit_it(self, lock, tmp_path):
         lock.acquire()
         with subprocess.Popen(["sleep", "60"], close_fds=False) as child:
-            lock.release()
+            lock.forget()  # as when this process is killed
 
-            held = DriverLock(tmp_path / "driver.lock").holder()
+            free = DriverLock(tmp_path / "driver.lock").acquire()
 
             child.kill()
-        assert held is None
+        assert free
 
     def test_a_fork_does_not_inherit_it(self, lock, tmp_path):
         """
@@ -80,16 +81,40 @@ class TestLock:
             os.write(child_runs, b"!")
             os.kill(os.getpid(), signal.SIGSTOP)
         os.read(forked, 1)
-        os.close(lock._file)  # as when this process is killed
+        lock.forget()  # as when this process is killed
 
-        held = DriverLock(tmp_path / "driver.lock").holder()
+        free = DriverLock(tmp_path / "driver.lock").acquire()
 
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        lock._file = None
         os.close(forked)
         os.close(child_runs)
-        assert held is None
+        assert free
+
+    def test_one_that_was_killed_is_not_told(self, lock, tmp_path, monkeypatch):
+        """
+        Nor is whoever bears its number now.
+        """
+        lock.acquire()
+        content = (tmp_path / "driver.lock").read_text()
+        lock.release()
+        who = json.loads(content)
+
+        for left in (who | {"pid": 2**22 + 1}, who | {"started": ["1"]}):
+            (tmp_path / "driver.lock").write_text(json.dumps(left))
+            assert DriverLock(tmp_path / "driver.lock").holder() is None
+
+    def test_one_in_another_container_is_told_while_it_holds_the_lock(self, lock, tmp_path):
+        """
+        Its process cannot be seen from here; the lock can.
+        """
+        lock.acquire()
+        who = json.loads((tmp_path / "driver.lock").read_text()) | {"pid": 1, "namespace": "pid:[7]"}
+        (tmp_path / "driver.lock").write_text(json.dumps(who))
+
+        assert 1 == DriverLock(tmp_path / "driver.lock").holder().pid
+        lock.forget()
+        assert DriverLock(tmp_path / "driver.lock").holder() is None
 
     def test_a_content_that_means_nothing_is_still_a_driver(self, lock, tmp_path):
         """
@@ -126,10 +151,12 @@ class TestProcesses:
             assert "Ctrl-Z" in str(lock.holder())
             assert not lock.acquire()
 
-    def test_whoever_asks_who_drives_keeps_nobody_from_driving(self, tmp_path):
+    def test_whoever_asks_who_drives_keeps_nobody_from_driving(self, lock, tmp_path):
         """
-        To ask, the lock is tried for an instant; `lead` tries more than once.
+        To ask, one reads; the lock itself is tried only where there is nothing to read.
         """
+        lock.acquire()
+        lock.release()
         asks = "from bascule.platforms.embedded.driving import DriverLock\nsay('asks')\n"
         asks += "while True: DriverLock(home / 'driver.lock').holder()"
         leads = """
@@ -141,7 +168,6 @@ async def main():
 
 asyncio.run(main())
 """
-        (tmp_path / "driver.lock").touch()
         with process(tmp_path, asks) as asking:
             asking.stdout.readline()
             with process(tmp_path, leads) as leading:

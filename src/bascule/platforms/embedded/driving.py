@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROCESSES = Path("/proc")
+_FREE = b"free\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +58,13 @@ class DriverLock:
             return False
         self._file = file
         _HELD.add(self)
-        with suppress(OSError):  # on a full disk; who we are is only for people
-            os.ftruncate(file, 0)
-            os.pwrite(file, json.dumps({"pid": os.getpid(), "command": _own_command()}).encode(), 0)
+        _write(file, json.dumps(_about_us()).encode())
         return True
 
     def release(self) -> None:
         """Let the lock go."""
         if self._file is not None:
+            _write(self._file, _FREE)
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self.forget()
 
@@ -75,16 +75,33 @@ class DriverLock:
             self._file = None
 
     def holder(self) -> Driver | None:
-        """Return who holds the lock, this process included; None where nobody does."""
+        """
+        Return who holds the lock, this process included; None where nobody does.
+
+        To try the lock is the last resort: it would keep a driver from taking it just then.
+        """
         try:
-            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            content = self._path.read_bytes()
         except FileNotFoundError:
             return None
+        if content == _FREE:
+            return None
         try:
-            # Shared and for an instant: two who ask do not see each other.
-            if self._file is None and _try_lock(file, fcntl.LOCK_SH):
-                return None
-            return _driver_from(os.pread(file, 4096, 0))
+            who = json.loads(content)
+            pid, command, started, namespace = (who[key] for key in ("pid", "command", "started", "namespace"))
+        except (ValueError, KeyError, TypeError):
+            return Driver(0, "unknown") if self._is_taken() else None
+        if namespace != _namespace():  # in another container, whose process numbers mean nothing here
+            return Driver(pid, command) if self._is_taken() else None
+        state = _state_of(pid, started)
+        return Driver(pid, command, is_stopped=state in {"T", "t"}) if state not in {"", "Z", "X"} else None
+
+    def _is_taken(self) -> bool:
+        if self._file is not None:
+            return True
+        file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return not _try_lock(file, fcntl.LOCK_SH)
         finally:
             os.close(file)
 
@@ -108,22 +125,39 @@ def _try_lock(file: int, kind: int) -> bool:
     return True
 
 
-def _driver_from(content: bytes) -> Driver:
-    try:
-        who = json.loads(content)
-        pid, command = int(who["pid"]), str(who["command"])
-    except (ValueError, KeyError, TypeError):
-        return Driver(pid=0, command="unknown")  # it is just about to write who it is
-    return Driver(pid, command, is_stopped=_state_of(pid) in {"T", "t"})
+def _write(file: int, content: bytes) -> None:
+    with suppress(OSError):  # on a full disk; who we are is only for people
+        os.pwrite(file, content, 0)
+        os.ftruncate(file, len(content))
 
 
-def _state_of(pid: int) -> str:
-    """Return the letter of the process's state as in proc_pid_stat(5); empty where it cannot be seen."""
+def _about_us() -> dict[str, object]:
+    """Return how others can tell who we are, and whether we still live."""
+    pid = os.getpid()
+    return {"pid": pid, "started": _stat_of(pid)[19:20], "namespace": _namespace(), "command": _own_command()}
+
+
+def _state_of(pid: int, started: list[str]) -> str:
+    """Return the letter of the process's state; empty where there is none of that number that *started* then."""
+    stat = _stat_of(pid)
+    return stat[0] if stat and stat[19:20] == started else ""
+
+
+def _stat_of(pid: int) -> list[str]:
+    """Return the fields of proc_pid_stat(5) from the state on."""
     try:
         text = (PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
+        return []
+    return text.rpartition(")")[2].split()  # the name in brackets may hold anything
+
+
+def _namespace() -> str:
+    """Return in which namespace our process numbers mean something."""
+    try:
+        return str((PROCESSES / "self" / "ns" / "pid").readlink())
+    except OSError:
         return ""
-    return text.rpartition(")")[2].split()[0]  # the name in brackets may hold anything
 
 
 def _own_command() -> str:
