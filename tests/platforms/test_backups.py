@@ -167,7 +167,11 @@ class TestRestored:
         async with installation.run() as store:
             assert store.distrusts_before is not None
 
-    @pytest.mark.parametrize("content", [None, b"", b"1 2", b"9 9 9 0\n", Witness(1, 1).line()[1:], b"\xff" * 96])
+    @pytest.mark.parametrize(
+        "content",
+        [None, b"", b"1 2", b"9 9 9 0\n", Witness(1, 1).line()[1:], b"\xff" * 96],
+        ids=["missing", "empty", "short", "wrong", "torn", "garbage"],
+    )
     async def test_a_database_without_its_witness_is_distrusted(self, installation, content):
         await installation.submit()
         witness = installation.path / "witness"
