@@ -17,6 +17,11 @@ from tests.cli.conftest import BASCULE, PATIENCE
 _STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
+def take_terminal() -> None:
+    """Make the terminal on stdin the one that Ctrl-C and a closed window come from."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Screen:
     """A command on a terminal of its own, 24 lines of 100 letters."""
 
@@ -31,7 +36,7 @@ class Screen:
             stdout=follower,
             stderr=follower,
             start_new_session=True,
-            preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)),  # makes it the controlling one
+            preexec_fn=take_terminal,  # noqa: PLW1509 - no threads here
         )
         os.close(follower)
         self._raw = b""

@@ -11,8 +11,21 @@ from bascule.cli.get import PHASES
 from bascule.cli.main import COMMANDS, main
 from bascule.model import Phase
 
-HEAVY = {"aiohttp", "asyncio", "bascule.bridge", "bascule.model", "msgspec", "pydantic", "rich", "shtab", "structlog", "yaml"}
-SHOW_MODULES = "import sys; from bascule.cli.main import main\ntry: main(sys.argv[1:])\nfinally: print('MODULES', *sys.modules)"
+HEAVY = {
+    "aiohttp",
+    "asyncio",
+    "bascule.bridge",
+    "bascule.model",
+    "msgspec",
+    "pydantic",
+    "rich",
+    "shtab",
+    "structlog",
+    "yaml",
+}
+SHOW_MODULES = (
+    "import sys; from bascule.cli.main import main\ntry: main(sys.argv[1:])\nfinally: print('MODULES', *sys.modules)"
+)
 
 
 def help_of(capsys, *line: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from bascule.cli.exits import CLOSED_PIPE, Exit
 from tests.cli.conftest import BASCULE, read_until, until
+from tests.cli.screens import take_terminal
 
 
 @pytest.fixture
@@ -170,7 +171,7 @@ class TestKill:
             stdout=follower,
             stderr=follower,
             start_new_session=True,
-            preexec_fn=lambda: os.close(os.open(os.ttyname(1), os.O_RDWR)),
+            preexec_fn=take_terminal,  # noqa: PLW1509 - no threads here
         )
         terminal.started.append(process)
         os.close(follower)

@@ -78,7 +78,9 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(terminal, screen):
 
 
 def test_a_flood_is_counted_and_not_shown(terminal, screen):
-    seen = screen("run", terminal.script("job.sh", "head -c 5000000 /dev/zero | tr '\\0' x | fold -w 80; echo last words"))
+    seen = screen(
+        "run", terminal.script("job.sh", "head -c 5000000 /dev/zero | tr '\\0' x | fold -w 80; echo last words")
+    )
 
     assert 0 == seen.end()
     assert "last words\r\n" in seen.text

@@ -134,7 +134,9 @@ class TestWhat:
         assert (0, b"hello\n") == (done.returncode, done.stdout)
 
     def test_targets_of_a_file_come_first(self, terminal, command):
-        target = "apiVersion: bascule.dev/v1alpha1\nkind: BridgeTarget\nmetadata: {name: here}\nspec: {manager: local}\n"
+        target = (
+            "apiVersion: bascule.dev/v1alpha1\nkind: BridgeTarget\nmetadata: {name: here}\nspec: {manager: local}\n"
+        )
         job = "apiVersion: bascule.dev/v1alpha1\nkind: BridgeJob\nmetadata: {name: a}\n"
         (terminal.folder / "all.yaml").write_text(
             f"{job}spec: {{target: {{name: here}}, run: {{command: [echo, hello]}}}}\n---\n{target}"
@@ -199,4 +201,3 @@ class TestResult:
         results = json.loads((terminal.folder / "result.json").read_text())
         assert 1 == done.code
         assert [("a", 0), ("b", 1)] == [(result["name"], result["code"]) for result in results]
-
