@@ -13,7 +13,7 @@ from tests.needs import needs_debian, needs_root
 from tests.slurm_testbed.traces import traces
 from tests.testbed import runs
 from tests.testbed.machine import CACHE
-from tests.testbed.slurm import SlurmCluster, SlurmSpec
+from tests.testbed.slurm import SlurmSpec
 from tests.testbed.slurm_daemons import wait_until
 from tests.testbed.slurm_rest import submit
 
@@ -25,7 +25,7 @@ OWNER = """
 import sys, time
 from tests.testbed.slurm import SlurmCluster, SlurmSpec
 from tests.testbed.slurm_rest import submit
-cluster = SlurmCluster(SlurmSpec(version="22.05", nodes=1, accounting=True))
+cluster = SlurmCluster(SlurmSpec(version="22.05", nodes=1, accounting=True, memory_limits=True))
 cluster.start()
 submit(cluster, "#!/bin/bash\\nsetsid sleep 600 & exec sleep 600")
 while not any("sleep" in line for line in cluster.processes()):
@@ -55,16 +55,12 @@ def folder_of(owner: "subprocess.Popen[str]") -> Path:
     return Path(owner.stdout.readline().strip())
 
 
-def test_stopped(slurm_2205_dbd):
-    """
-    The fixture only sees to it that what the cluster needs is built before the test's time runs.
-    """
-    cluster = SlurmCluster(SlurmSpec(version="22.05", nodes=2, accounting=True))
-    cluster.start()
+def test_stopped(start_slurm):
+    cluster = start_slurm(SlurmSpec(version="22.05", nodes=2, accounting=True, memory_limits=True))
     folder = cluster.folder
     submit(cluster, "#!/bin/bash\nsetsid sleep 600 & exec sleep 600")
     wait_until(lambda: any("sleep" in line for line in cluster.processes()), "the job to run", within=40)
-    assert traces(folder)
+    assert {"folder", "process", "cgroup"} <= {line.split()[0] for line in traces(folder)}
 
     cluster.stop()
 
@@ -87,7 +83,7 @@ def test_owner_and_keeper_killed(owner, slurm_2205_dbd):
     os.kill(json.loads((folder / "keeper.json").read_text())["pid"], signal.SIGKILL)
     owner.kill()
     owner.wait()
-    wait_until(lambda: [f"folder {folder}"] == traces(folder), "the processes to die with the keeper")
+    wait_until(lambda: "process" not in str(traces(folder)), "the processes to die with the keeper")
     runs.sweep()
 
     assert [] == traces(folder)

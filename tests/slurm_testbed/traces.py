@@ -4,10 +4,11 @@ from pathlib import Path
 
 
 def traces(of: Path) -> list[str]:
-    """Return the processes, mounts and folders that still tell of the run folder *of*."""
+    """Return the processes, mounts, cgroups and folders that still tell of the run folder *of*."""
     needle = str(of).encode()
     found = [f"folder {of}"] if of.exists() else []
     found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(of) in line]
+    found += [f"cgroup {path}" for path in Path("/sys/fs/cgroup").glob(f"*/{of.name}")]
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:

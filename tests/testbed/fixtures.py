@@ -13,8 +13,10 @@ outside every test's time limit, and with a line on the terminal.
 Tests that share a cluster leave it as they found it: every program up, every node up.
 """
 
+import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 import pytest
 
@@ -44,8 +46,10 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     """Build the roots that the collected tests will need."""
     if session.config.option.collectonly:
         return
-    for name in sorted(CLUSTERS.keys() & {name for item in session.items for name in _names_in(item)}):
-        version, accounting = CLUSTERS[name]
+    wanted = {name for item in session.items for name in _names_in(item)}
+    for name, (version, accounting) in CLUSTERS.items():
+        if not wanted & {name, "start_slurm"}:
+            continue
         try:
             prepare(version, accounting=accounting, announce=_announce_to(session.config))
         except TestbedUnavailable as problem:
@@ -96,20 +100,41 @@ def slurm_2605_dbd() -> Iterator[SlurmCluster]:
     yield from _cluster("slurm_2605_dbd")
 
 
+@pytest.fixture
+def start_slurm() -> Iterator[Callable[[SlurmSpec], SlurmCluster]]:
+    """Start clusters for one test alone, as its `SlurmSpec` says; that takes a second or less."""
+    with contextlib.ExitStack() as until_the_end:
+
+        def start(spec: SlurmSpec) -> SlurmCluster:
+            cluster = _started(spec)
+            until_the_end.callback(cluster.stop)
+            return cluster
+
+        yield start
+
+
 def _cluster(name: str) -> Iterator[SlurmCluster]:
     version, accounting = CLUSTERS[name]
-    what = f"a Slurm {version} cluster"
     if name in _unavailable:
-        missing(what, hint=f"{HINT} ({_unavailable[name]})")
-    cluster = SlurmCluster(SlurmSpec(version=version, accounting=accounting))
-    try:
-        cluster.start()
-    except TestbedUnavailable as problem:
-        missing(what, hint=f"{HINT} ({problem})")
+        _missing(version, _unavailable[name])
+    cluster = _started(SlurmSpec(version=version, accounting=accounting))
     try:
         yield cluster
     finally:
         cluster.stop()
+
+
+def _started(spec: SlurmSpec) -> SlurmCluster:
+    cluster = SlurmCluster(spec)
+    try:
+        cluster.start()
+    except TestbedUnavailable as problem:
+        _missing(spec.version, str(problem))
+    return cluster
+
+
+def _missing(version: Version, why: str) -> NoReturn:
+    missing(f"a Slurm {version} cluster", hint=f"{HINT} ({why})")
 
 
 def _announce_to(config: pytest.Config) -> Announce:

@@ -27,6 +27,8 @@ NEWNS, NEWUTS, NEWIPC, NEWPID = 0x00020000, 0x04000000, 0x08000000, 0x20000000
 RDONLY, REMOUNT, BIND, REC, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 SET_PDEATHSIG = 1
 HOSTNAME = "lab"
+MEMORY = Path("/sys/fs/cgroup/memory")
+"""Of the kernel's first kind of cgroups, the only one that all servers can be given a part of by a mount."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -39,7 +41,7 @@ def main() -> int:
     try:
         return keep(plan)
     finally:
-        shutil.rmtree(plan["folder"], ignore_errors=True)
+        clear_up(Path(plan["folder"]))
 
 
 def keep(plan: dict[str, Any]) -> int:
@@ -61,6 +63,25 @@ def keep(plan: dict[str, Any]) -> int:
         os.kill(first, signal.SIGKILL)
         os.waitpid(first, 0)  # returns when the last process inside is gone
     return 0
+
+
+def clear_up(folder: Path) -> None:
+    """Remove what a run leaves when its last process is gone: its memory cgroups and its folder."""
+    top = memory_cgroup(folder)
+    for place in (*sorted(top.rglob("*/"), reverse=True), top):
+        for _ in range(50):
+            try:
+                place.rmdir()
+                break
+            except FileNotFoundError:
+                break
+            except OSError:
+                time.sleep(0.05)  # busy: the kernel is not yet done with the dead
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def memory_cgroup(folder: Path) -> Path:
+    return MEMORY / folder.name
 
 
 def wait_for_end_of_input(*, or_death_of: int) -> None:
@@ -85,6 +106,10 @@ def be_first(plan: dict[str, Any], tell_ready: int) -> NoReturn:
         socket.sethostname(HOSTNAME)
         for root in plan["roots"]:
             prepare(root, plan["binds"])
+            if plan["limits_memory"]:
+                part = memory_cgroup(Path(plan["folder"]))
+                part.mkdir(exist_ok=True)
+                mount(str(part), f"{root}{MEMORY}", None, BIND)
         os.write(tell_ready, b"ready")
         os.close(tell_ready)
         while True:

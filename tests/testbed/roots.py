@@ -76,7 +76,9 @@ def _build(root: RootSpec, lock: IO[str], announce: Announce) -> None:
     if half.exists():  # left by a build that was killed; we hold the lock, so nobody works on it
         _remove(half)
     _install_builder(announce)
-    announce(f"testbed: building {root.name} from Debian {root.suite} (once; half a minute where nothing else runs) ...")
+    announce(
+        f"testbed: building {root.name} from Debian {root.suite} (once; half a minute where nothing else runs) ..."
+    )
     with log.open("w") as output:
         # Dies with us, takes its own processes and mounts with it, and holds the lock until it is gone.
         tied = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--mount-proc", "--kill-child"]

@@ -12,7 +12,6 @@ import os
 import re
 import secrets
 import select
-import shutil
 import signal
 import stat
 import subprocess
@@ -20,6 +19,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.testbed.keeper import MEMORY, clear_up
 from tests.testbed.machine import TestbedUnavailable
 
 HOME = Path("/tmp")
@@ -56,7 +56,7 @@ class Run:
             self.keeper.wait()
         if self.keeper.stdout is not None:
             self.keeper.stdout.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        clear_up(self.folder)
 
 
 def new_folder() -> Path:
@@ -67,9 +67,20 @@ def new_folder() -> Path:
     return folder
 
 
-def keep(folder: Path, roots: list[Path], binds: dict[str, str]) -> Run:
-    """Open namespaces for the server in *folder*; each of *roots* gets *binds* (inside: outside)."""
-    plan = {"folder": str(folder), "roots": [str(root) for root in roots], "binds": {str(folder): str(folder), **binds}}
+def keep(folder: Path, roots: list[Path], binds: dict[str, str], *, limits_memory: bool = False) -> Run:
+    """
+    Open namespaces for the server in *folder*; each of *roots* gets *binds* (inside: outside).
+
+    One that *limits_memory* finds a part of the machine's memory cgroups where it expects the whole.
+    """
+    if limits_memory and not MEMORY.is_dir():
+        raise TestbedUnavailable(f"there are no memory cgroups of version 1 in {MEMORY}")
+    plan = {
+        "folder": str(folder),
+        "roots": [str(root) for root in roots],
+        "binds": {str(folder): str(folder), **binds},
+        "limits_memory": limits_memory,
+    }
     (folder / "plan.json").write_text(json.dumps(plan))
     with (folder / "keeper.log").open("w") as log:
         keeper = subprocess.Popen(
@@ -102,7 +113,7 @@ def sweep() -> list[Path]:
         if start_time(int(named[1])) == int(named[2]):
             continue  # its owner lives
         _end_keeper(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        clear_up(folder)
         swept.append(folder)
     return swept
 

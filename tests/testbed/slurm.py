@@ -57,7 +57,8 @@ class SlurmCluster:
         self._folder = runs.new_folder()
         try:
             lay_out(self.spec, self.folder, self.ports)
-            self._run = runs.keep(self.folder, roots, {"/home": f"{self.folder}/home"})
+            binds = {"/home": f"{self.folder}/home"}
+            self._run = runs.keep(self.folder, roots, binds, limits_memory=self.spec.memory_limits)
             self._daemons = Daemons(self._run, roots[0], {"SLURM_CONF": f"{self.folder}/etc/slurm.conf"})
             self._programs = Programs(self.spec, self.folder, self.ports, self._daemons)
             self._programs.start_all()

@@ -20,6 +20,8 @@ class SlurmSpec:
     """Lines for slurm.conf. One that names a key we set replaces ours; NodeName, PartitionName and the like add."""
     min_job_age: int = 300
     """How long Slurm remembers a finished job without accounting, in seconds."""
+    memory_limits: bool = False
+    """Jobs that use more memory than they asked for (100 MB if they did not ask) end as OUT_OF_MEMORY."""
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -89,6 +91,8 @@ def slurm_conf(spec: SlurmSpec, folder: Path, ports: SlurmPorts) -> str:
             "AccountingStoragePass": f"{folder}/run/munge.socket",
             "AccountingStoreFlags": "job_comment",
         }
+    if spec.memory_limits:
+        settings |= {"TaskPlugin": "task/cgroup", "SelectTypeParameters": "CR_Core_Memory", "DefMemPerCPU": "100"}
     theirs, added = _split(spec.extra_conf)
     settings = {key: value for key, value in settings.items() if key.lower() not in theirs}
     lines = [f"{key}={value}" for key, value in settings.items()] + list(theirs.values())
@@ -122,6 +126,8 @@ def gres_conf(spec: SlurmSpec, folder: Path) -> str:
 
 
 def cgroup_conf(spec: SlurmSpec) -> str:
+    if spec.memory_limits:
+        return "CgroupPlugin=cgroup/v1\nConstrainRAMSpace=yes\nConstrainSwapSpace=no\n"
     # `disabled` exists from 23.02; 22.05 starts with v1, which nothing here then uses.
     return f"CgroupPlugin={'cgroup/v1' if spec.version == '22.05' else 'disabled'}\n"
 

@@ -26,6 +26,7 @@ class JobRecord:
     state: str
     exit_code: int
     signal: int
+    """125 is Slurm's own for a job out of memory."""
     submitted: str
     """Set anew when the loss of a node requeues the job, so no part of its identity."""
     started: str
