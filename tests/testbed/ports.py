@@ -10,6 +10,8 @@ import random
 import socket
 from pathlib import Path
 
+from tests.testbed.machine import TestbedUnavailable
+
 
 class Ports:
     """
@@ -37,6 +39,9 @@ class Ports:
             else:
                 claim.close()
         self.numbers = tuple(found)
+        if len(found) < count:
+            self.release()
+            raise TestbedUnavailable(f"there are not {count} free ports on this machine")
 
     def release(self) -> None:
         for claim in self._claims:

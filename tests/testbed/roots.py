@@ -25,6 +25,9 @@ from tests.testbed.mirror import debian_mirror
 RECIPE = 1
 """Raise it when the way of building changes: the roots in the caches are then built anew."""
 
+PATIENCE = 1200
+"""Seconds after which a build is given up: one that hangs would hold up every test run."""
+
 FIRST_ID = 20_000
 """User and group ids of the accounts that roots get, in their order."""
 
@@ -82,14 +85,19 @@ def _build(root: RootSpec, lock: IO[str], announce: Announce) -> None:
     with log.open("w") as output:
         # Dies with us, takes its own processes and mounts with it, and holds the lock until it is gone.
         tied = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--mount-proc", "--kill-child"]
-        code = subprocess.call(
-            ["nice", "-n", "10", *tied, *_recipe(root, half)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            pass_fds=[lock.fileno()],
-            cwd="/",
-        )
+        try:
+            code = subprocess.call(
+                ["nice", "-n", "10", *tied, *_recipe(root, half)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=[lock.fileno()],
+                cwd="/",
+                timeout=PATIENCE,
+            )
+        except subprocess.TimeoutExpired:
+            code = -1
+            output.write(f"not done after {PATIENCE} s\n")
     if code != 0:
         _remove(half)
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-12:])
