@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bascule.cli.get import PHASES
+from bascule.cli.get import LIVE, PHASES
 from bascule.cli.main import COMMANDS, main
 from bascule.model import Phase
 
@@ -58,6 +58,7 @@ class TestHelp:
 
     def test_the_phases_are_all_there(self):
         assert set(Phase) == set(PHASES)
+        assert [phase for phase in PHASES if not Phase(phase).is_final] == list(LIVE)
 
 
 class TestQuickness:

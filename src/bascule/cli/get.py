@@ -36,6 +36,7 @@ bascule get targets
 """
 
 PHASES = ("Pending", "Submitting", "Queued", "Held", "Running", "Unknown", "Succeeded", "Failed", "Cancelled")
+LIVE = PHASES[:6]
 HEADER = ("NAME", "PHASE", "REASON", "TARGET", "ID", "AGE")
 WIDE = (*HEADER, "TOOK", "ATTEMPT", "EXIT", "MESSAGE")
 
@@ -57,11 +58,20 @@ def main(args: argparse.Namespace) -> int:
     """List them; return the exit code."""
     if args.cached and args.watch:
         raise Mistake("`--cached` looks once, and `--watch` goes on", hint="leave one of them out")
-    if args.kind.startswith("job") and args.cached and args.output not in ("json", "yaml"):
+    is_table = args.kind.startswith("job") and args.output not in ("json", "yaml") and not args.watch
+    if is_table and (args.cached or _all_is_over(args.home)):
         return show_jobs(args)
     from bascule.cli import getting
 
     return getting.main(args)
+
+
+def _all_is_over(home: str | None) -> bool:
+    """Tell whether there are jobs and none of them lives, so that there is nothing to catch up with."""
+    from bascule.platforms.embedded.glance import glance
+
+    any_job = next(iter(glance(home)), None)
+    return any_job is not None and next(iter(glance(home, phases=LIVE)), None) is None
 
 
 def show_jobs(args: argparse.Namespace) -> int:

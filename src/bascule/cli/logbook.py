@@ -1,4 +1,9 @@
-"""Where the log of this process goes: stderr, warnings and worse unless more is asked for."""
+"""
+Where the log of this process goes: stderr.
+
+What a person must know, a command says in words of its own. So without ``-v`` only bugs
+are logged; ``serve``, which nobody looks at, logs what happens.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,12 @@ import structlog
 
 from bascule.cli import output
 
-LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+LEVELS = (logging.ERROR, logging.INFO, logging.DEBUG)
 
 
-def set_up(verbose: int | None, *, least: int = logging.WARNING) -> None:
+def set_up(verbose: int | None, *, least: int = logging.ERROR) -> None:
     """Log to stderr what is at least as grave as *least*, or more with each ``-v``."""
-    level = min(least, LEVELS[min(verbose or 0, len(LEVELS) - 1)]) if verbose else least
+    level = min(least, LEVELS[min(verbose or 0, len(LEVELS) - 1)])
     processors: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -30,11 +35,6 @@ def set_up(verbose: int | None, *, least: int = logging.WARNING) -> None:
         logger_factory=lambda *_: _Stderr(),
         cache_logger_on_first_use=False,
     )
-
-
-def be_silent() -> None:
-    """Log nothing but bugs: something is drawn on the terminal."""
-    set_up(None, least=logging.ERROR)
 
 
 class _Stderr:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bascule.bridge import Bridge
-from bascule.cli.get import PHASES
+from bascule.cli.get import LIVE
 from bascule.cli.version import version
 from bascule.platforms.embedded.glance import glance
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-LIVE = tuple(phase for phase in PHASES if phase not in ("Succeeded", "Failed", "Cancelled"))
 COUNT_AGAIN = 15.0
 """Seconds for which a count of the jobs is told again: a home may hold very many."""
 

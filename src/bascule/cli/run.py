@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bascule.bridge import Bridge, BridgeJob
-from bascule.cli import logbook, output, session, words
+from bascule.cli import output, session, words
 from bascule.cli.admitting import add_overrides, admit, objects_from
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import BY_SIGNAL, Exit, code_of_error, code_of_job
@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
 
         async def whole() -> list[Job | Error]:
             jobs.extend(await admit(bridge, objects, replace_other=args.replace))
-            return await _follow_all(bridge, jobs, verbose=args.verbose)
+            return await _follow_all(bridge, jobs)
 
         try:
             ends = await session.attended(whole())
@@ -77,7 +77,7 @@ def main(args: argparse.Namespace) -> int:
     return session.run(args, work, drive=True)
 
 
-async def _follow_all(bridge: Bridge, jobs: Sequence[BridgeJob], *, verbose: int | None) -> list[Job | Error]:
+async def _follow_all(bridge: Bridge, jobs: Sequence[BridgeJob]) -> list[Job | Error]:
     """Follow *jobs* until each is over; return each, or what kept it from its end."""
     async with AsyncExitStack() as stack:
         display: Display
@@ -86,8 +86,6 @@ async def _follow_all(bridge: Bridge, jobs: Sequence[BridgeJob], *, verbose: int
 
             from bascule.cli.live import LiveDisplay
 
-            if not verbose:
-                logbook.be_silent()
             live = await stack.enter_async_context(LiveDisplay(Console(), several=len(jobs) > 1))
             display, drawing = live, live.keep_drawing()
         else:
