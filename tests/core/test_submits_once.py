@@ -56,6 +56,41 @@ async def test_a_doubtful_submit_runs_once(abilities, doubt):
 
 
 @SEARCHABLE
+@pytest.mark.parametrize("doubt", [None, REPLY_LOST, REQUEST_LOST], ids=["fair", "reply lost", "request lost"])
+async def test_a_job_that_appears_late_is_waited_for(abilities, doubt):
+    """
+    A manager may have accepted what it does not show yet: not there is no proof before its settling time.
+    """
+    async with World(abilities) as world:
+        world.outside.appears_after = 0.8 * abilities.settles
+        world.faults.next("submit", doubt)
+        await world.submit()
+
+        await world.settle()
+        await world.pass_time(3600)
+
+        assert Phase.SUCCEEDED is world.phase_of()
+        assert 1 == world.status().attempt
+        world.ledger.assert_sound()
+
+
+async def test_a_direct_submit_that_appears_late_is_not_repeated():
+    """
+    Without the hold, the settling time is all that keeps a doubt from running twice.
+    """
+    async with World(HELD, submission="Direct") as world:
+        world.outside.appears_after = 35.0  # the time-out, and half of the settling time
+        world.faults.next("submit", REPLY_LOST)
+        await world.submit()
+
+        await world.settle()
+        await world.pass_time(3600)
+
+        assert Phase.SUCCEEDED is world.phase_of()
+        world.ledger.assert_sound()
+
+
+@SEARCHABLE
 async def test_doubt_upon_doubt_still_runs_once(abilities):
     async with World(abilities) as world:
         world.faults.next("submit", REPLY_LOST, REQUEST_LOST, late(40), REPLY_LOST)

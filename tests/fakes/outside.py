@@ -33,6 +33,7 @@ class Outside:
         self.purge_after: float | None = None
         self.keeps_for = 3600.0
         self.completes_in = 0.0
+        self.appears_after = 0.0
         self.skew = timedelta(0)
         self.is_down = False
         self.locked = False
@@ -72,14 +73,14 @@ class Outside:
         self._agenda.later(seconds, happen)
 
     def get(self, own_id: str) -> OutsideJob | None:
-        """Return what the live view has under an id, be it ours or not."""
-        self._agenda.catch_up()
-        return self.live.get(own_id)
+        """Return what the live view shows under an id, be it ours or not."""
+        now, job = self.now, self.live.get(own_id)
+        return job if job is not None and now >= job.submitted + self.appears_after else None
 
     def living(self) -> list[OutsideJob]:
-        """Return what the live view has."""
-        self._agenda.catch_up()
-        return list(self.live.values())
+        """Return what the live view shows."""
+        now = self.now
+        return [job for job in self.live.values() if now >= job.submitted + self.appears_after]
 
     def with_key(self, key: str) -> list[OutsideJob]:
         """Return all jobs that bear *key*, or the key of some attempt of a job of ours of that name."""
@@ -99,6 +100,7 @@ class Outside:
         self._next_id += not own_id
         self.live[job.id] = job
         self._note("submit", job)
+        self._agenda.later(self.appears_after, self._move)
         self._expect_start(job)
         return job
 
