@@ -7,9 +7,10 @@ Everything is imported when it is first used, so that the command starts fast.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # `typing` costs the command a tenth of its start
 if TYPE_CHECKING:
+    from typing import Any
+
     from bascule.bridge import Bridge, BridgeJob, Result, connect
     from bascule.errors import Error, Mistake, Refused, Unavailable, Uncertain
     from bascule.model import Phase

@@ -131,7 +131,7 @@ class Manager(Protocol):
 
 
 class Selector(Noun, frozen=True):
-    """Which jobs to list: all given must hold. *live* True: not final, or being deleted."""
+    """Which jobs to list: all given must hold. *live*: as `Job.is_live`."""
 
     namespace: str | None = None
     names: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from bascule.errors import Mistake
-from bascule.model import JobSpec, Phase, Ref, TargetRef, TargetStatus
+from bascule.model import Duration, JobSpec, Phase, Ref, TargetRef, TargetStatus
 from bascule.ports import Change, Selector
 from tests.contracts.platform_world import change_of, in_phase, target, told
 
@@ -79,6 +79,16 @@ class Listing:
 
         assert ["Succeeded", "Cancelled"] == rest
         assert [phase.value for phase in Phase if phase.value not in rest] == live
+
+    async def test_a_job_with_a_time_to_go_is_live(self, world):
+        """
+        After a restart somebody must still remove it.
+        """
+        spec = JobSpec(target=TargetRef("local"), ttl_after_finished=Duration(minutes=5))
+        await world.saved(Phase.SUCCEEDED, name="goes", spec=spec)
+        await world.saved(Phase.SUCCEEDED, name="stays")
+
+        assert ["goes"] == await world.names(Selector(live=True))
 
     async def test_final_phases_among_the_live(self, world):
         """

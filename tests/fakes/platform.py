@@ -254,20 +254,19 @@ class MemoryPlatform:
     def _record(self, uid: str, events: Sequence[Event]) -> None:
         kept = self.objects.events.setdefault(uid, [])
         for event in events:
-            if kept and replace(kept[-1], at=event.at) == event:
-                kept[-1] = event
+            if kept and replace(kept[-1], at=event.at, count=1) == event:
+                kept[-1] = replace(event, count=kept[-1].count + 1)
             else:
                 kept.append(event)
         del kept[:-MOST_EVENTS]
 
 
 def _fits(job: Job, selector: Selector) -> bool:
-    live = job.deleted_at is not None or not job.status.phase.is_final
     return (
         selector.namespace in {None, job.namespace}
         and (not selector.names or job.name in selector.names)
         and selector.labels.items() <= job.labels.items()
         and (not selector.phases or job.status.phase in selector.phases)
         and selector.target in {None, job.spec.target.name}
-        and selector.live in {None, live}
+        and selector.live in {None, job.is_live}
     )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bascule.bridge.admission import Verb, check_change, differing_fields, target_of
 from bascule.bridge.job import BridgeJob
-from bascule.errors import Conflict, Mistake
+from bascule.errors import Conflict, Error, Mistake
 from bascule.model import Job, Ref, Target
 from bascule.platforms.embedded.opening import open_store
 from bascule.platforms.embedded.store import Store
@@ -179,25 +179,27 @@ async def connect(
     clock = clock or SystemClock()
     async with open_store(Path(home) if home is not None else None, clock) as store:
         bridge = Bridge(store, clock, pace=pace)
-        driver = asyncio.ensure_future(_drive(bridge)) if drive else None
         try:
-            yield bridge
+            async with asyncio.TaskGroup() as tasks:
+                driver = tasks.create_task(_drive(bridge), name="driver") if drive else None
+                try:
+                    yield bridge
+                finally:
+                    if driver is not None:
+                        driver.cancel()
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None  # the group wraps what the caller's block raised
         finally:
-            if driver is not None:
-                driver.cancel()
-                await asyncio.wait([driver])
             await bridge.aclose()
 
 
 async def _drive(bridge: Bridge) -> None:
     try:
         await bridge.drive()
-    except asyncio.CancelledError:
-        raise
     except BaseExceptionGroup as group:
         first: BaseException = group
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         bridge.note_failure(first)
-    except Exception as failure:  # noqa: BLE001 - handed on to whoever waits
+    except Error as failure:
         bridge.note_failure(failure)

@@ -51,6 +51,12 @@ class Job(Noun, frozen=True):
         return Ref(self.namespace, self.name)
 
     @property
+    def is_live(self) -> bool:
+        """Tell whether something is still to be done: not final, or being deleted, or to be removed at its time."""
+        expires = self.spec.ttl_after_finished is not None
+        return not self.status.phase.is_final or self.deleted_at is not None or expires
+
+    @property
     def target_ref(self) -> Ref:
         """The reference of the job's target."""
         return Ref(self.spec.target.namespace or self.namespace, self.spec.target.name)

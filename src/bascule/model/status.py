@@ -131,9 +131,10 @@ class JobStatus(Noun, frozen=True):
 
 
 class Event(Noun, frozen=True):
-    """One thing that happened to a job, for the person who asks what and why."""
+    """One thing that happened to a job, for the person who asks what and why; *count* times, last at *at*."""
 
     at: datetime
     reason: str
     message: str
     type: Literal["Normal", "Warning"] = "Normal"
+    count: int = 1

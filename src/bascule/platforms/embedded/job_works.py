@@ -14,7 +14,7 @@ import msgspec
 
 from bascule.errors import Conflict
 from bascule.model import Event, Job, JobStatus, Ref, key_for
-from bascule.platforms.embedded.rows import JOB, is_live, job_of, stem_of, text_of, ticks_of, version_of
+from bascule.platforms.embedded.rows import JOB, job_of, stem_of, text_of, ticks_of, version_of
 from bascule.platforms.embedded.writing import Transaction, Work
 
 MOST_EVENTS = 200
@@ -57,9 +57,10 @@ def change(job: Job) -> Work[Job]:
             return stored
         generation = stored.generation + (stored.spec != job.spec)
         version = transaction.next_version()
+        live = msgspec.structs.replace(stored, spec=job.spec).is_live
         transaction.execute(
-            f"UPDATE jobs SET version = ?, generation = ?, {_set(_SPEC_COLUMNS)} WHERE id = ?",
-            (version, generation, *columns, key),
+            f"UPDATE jobs SET version = ?, generation = ?, live = ?, {_set(_SPEC_COLUMNS)} WHERE id = ?",
+            (version, generation, live, *columns, key),
         )
         transaction.execute("UPDATE specs SET spec = ? WHERE job = ?", (spec, key))
         return msgspec.structs.replace(
@@ -97,7 +98,7 @@ def delete(ref: Ref, *, now: datetime) -> Work[Job | None]:
 def save(job: Job, events: Sequence[Event], *, epoch: int) -> Work[Job]:
     """Store *job*'s status, and what happened."""
     columns = _columns_of_status(job.status)
-    live = is_live(job.status, job.deleted_at)
+    live = job.is_live
 
     def work(transaction: Transaction) -> Job:
         transaction.require(epoch)

@@ -90,7 +90,7 @@ class Reader:
     def events(self, ref: Ref) -> Sequence[Event]:
         """Return what happened to a job, oldest first."""
         rows = self._rows(
-            "SELECT last_at, reason, message, type FROM events"
+            "SELECT last_at, reason, message, type, count FROM events"
             " WHERE job = (SELECT id FROM jobs WHERE namespace = ? AND name = ?) ORDER BY n",
             ref,
         )

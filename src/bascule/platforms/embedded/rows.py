@@ -73,14 +73,9 @@ def target_of(row: tuple[Any, ...]) -> Target:
 
 
 def event_of(row: tuple[Any, ...]) -> Event:
-    """Return the event whose time, reason, message and type are in *row*."""
-    at, reason, message, kind = row
-    return Event(at=EPOCH + at * _TICK, reason=reason, message=message, type=kind)
-
-
-def is_live(status: JobStatus, deleted_at: object) -> bool:
-    """Tell whether a job may still need something: it is not final, or is being deleted."""
-    return deleted_at is not None or not status.phase.is_final
+    """Return the event whose last time, reason, message, type and count are in *row*."""
+    at, reason, message, kind, count = row
+    return Event(at=EPOCH + at * _TICK, reason=reason, message=message, type=kind, count=count)
 
 
 def ticks_of(time: datetime | None) -> int | None:
