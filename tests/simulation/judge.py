@@ -15,6 +15,8 @@ def verdicts(record: Record) -> list[str]:
     return [
         *_starts_once(record),
         *record.left,
+        *_stops(record),
+        *_holds(record),
         *_ends(record),
         *_tells_the_truth(record),
         *_leaves_nothing_behind(record),
@@ -25,7 +27,38 @@ def verdicts(record: Record) -> list[str]:
 def _starts_once(record: Record) -> list[str]:
     """At most one job of an attempt ever starts, and no two attempts of a job run at once."""
     wrong = [f"{key} started as {ids}" for key, ids in record.ledger.doubles().items()]
+    started: dict[tuple[str, int], set[tuple[str, str]]] = {}
+    for entry in record.ledger:
+        parts = parts_of(entry.key)
+        if entry.what == "start" and parts is not None:
+            started.setdefault((parts.name, parts.attempt), set()).add((entry.key, entry.id))
+    wrong += [f"attempt {who} started as {sorted(ids)}" for who, ids in started.items() if len(ids) > 1]
     return wrong + [f"{one} and {other} ran at the same time" for one, other in record.ledger.overlaps()]
+
+
+def _stops(record: Record) -> list[str]:
+    """What was cancelled, or deleted, has ended by the time that we say so."""
+    wrong = []
+    for what, moments in (("Cancelled", record.cancelled_at), ("removed", record.removed)):
+        for key, since in moments.items():
+            late = [one for one in record.ledger.of(key, "start", "end") if one.at > since + 0.001 and key]
+            kept = [one for one in late if one.note != "CANCELLED" or any(e.what == "start" for e in late)]
+            wrong += [f"{key} was {what}, and then: {one.what} {one.note}" for one in kept]
+    return wrong
+
+
+def _holds(record: Record) -> list[str]:
+    """A release is ours once, and the user's as often as the user asked."""
+    wrong = []
+    for job in {entry.key for entry in record.ledger}:
+        parts = parts_of(job)
+        asked = sum(deed.what == "hold" for deed in record.story.deeds if parts and deed.job == parts.name)
+        for own_id in {entry.id for entry in record.ledger.of(job, "release")}:
+            count = sum(entry.id == own_id for entry in record.ledger.of(job, "release"))
+            forgotten = sum(entry.what == "forgotten" for entry in record.ledger)
+            if count > 1 + asked + forgotten + record.instances - 1:
+                wrong.append(f"{job} was released {count} times as {own_id}")
+    return wrong
 
 
 def _ends(record: Record) -> list[str]:

@@ -63,7 +63,7 @@ def story_of(seed: int) -> Story:
             what = luck.choice(["cancel", "cancel", "delete", "suspend", "hold"])
             story.deeds.append(Deed(luck.uniform(0.01, 60), what, name, luck.uniform(1, 60)))
     for _ in range(luck.choice([0, 1, 1, 2, 3])):
-        what = luck.choice(["crash", "crash", "freeze", "restart", "down", "wander", "disk"])
+        what = luck.choice(["crash", "crash", "freeze", "restart", "down", "wander", "disk", "babble"])
         story.deeds.append(Deed(luck.uniform(0, story.storm_until), what, amount=luck.uniform(0.5, 90)))
     story.deeds.sort(key=lambda deed: deed.at)
     return story

@@ -54,8 +54,10 @@ class Record:
     living: list[OutsideJob] = field(default_factory=list)
     jobs: dict[str, Job] = field(default_factory=dict)
     finals: dict[str, tuple[int, Phase]] = field(default_factory=dict)
+    cancelled_at: dict[str, float] = field(default_factory=dict)
+    epochs: list[tuple[int, int]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    removed: set[str] = field(default_factory=set)
+    removed: dict[str, float] = field(default_factory=dict)
     crashes: list[str] = field(default_factory=list)
     polls: int = 0
     instances: int = 1
@@ -142,9 +144,10 @@ class _World:
 
         async with open_store(self.folder, self.clock, settings=_settings(self.luck)) as store:
             self.stores[process.name] = store
-            self._observe(store)
+            self._observe(store, process)
             while not await store.lead():
                 await self.clock.sleep(1.0)
+            self.record.epochs.append((store._epoch, store._reader.meta()[2]))  # noqa: SLF001
             runner = Runner(store, connect, self.clock, pace=PACE, luck=Random(self.luck.random()))
             try:
                 await runner.run()
@@ -153,7 +156,7 @@ class _World:
             finally:
                 self.record.polls += manager.requests["observe"]
 
-    def _observe(self, store: Store) -> None:
+    def _observe(self, store: Store, process: Process) -> None:
         """Watch what is saved: a final phase may be saved once, and never be left."""
         save, remove = store.save, store.remove
 
@@ -170,11 +173,15 @@ class _World:
                 self.record.left.append(f"{job.name} left {final[1]} for {phase}")
             if phase.is_final:
                 self.record.finals[job.uid] = (version, phase)
+                if phase is Phase.CANCELLED:
+                    self.record.cancelled_at.setdefault(job.status.key, self.loop.time())
+            if any(epoch > store._epoch and since < version for epoch, since in self.record.epochs):  # noqa: SLF001
+                self.record.left.append(f"{process.name} saved {job.name} after another had taken over")
             return result
 
         async def removed(job: Job) -> None:
             await remove(job)
-            self.record.removed.add(job.status.key)
+            self.record.removed[job.status.key] = self.loop.time()
 
         store.save, store.remove = saved, removed  # type: ignore[method-assign]
 
@@ -213,6 +220,13 @@ class _World:
                 self.outside.is_down = True
                 await asyncio.sleep(deed.amount)
                 self.outside.is_down = False
+            case "babble":
+                living = self.outside.living()
+                for job in living:
+                    self.outside.say(job, "QUANTUM_FLUX")
+                await asyncio.sleep(deed.amount)
+                for job in living:
+                    self.outside.say(job, "")
             case "wander":
                 self.clock.step(timedelta(seconds=self.luck.choice([-300.0, -5.0, 5.0, 300.0])))
             case "disk":
