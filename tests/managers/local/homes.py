@@ -146,10 +146,10 @@ def gone(group) -> bool:
 
 def commands():
     """Return the process table as pairs of id and command line."""
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             with suppress(OSError):
-                yield int(entry), Path(f"/proc/{entry}/cmdline").read_bytes()
+                yield int(entry.name), (entry / "cmdline").read_bytes()
 
 
 async def wait_for(is_so, within=PATIENCE):

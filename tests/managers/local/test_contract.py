@@ -3,12 +3,16 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from bascule.managers.local.manager import LocalManager
-from bascule.model import Run
+from bascule.model import Phase, Run
 from bascule.wiring import SystemClock
 from tests.contracts.manager import ManagerContract
 from tests.contracts.manager_world import ManagerWorld
 from tests.managers.local.homes import Home, wait_for
+
+pytestmark = pytest.mark.slow
 
 SCRIPT = """#!/bin/sh
 cd "$HANDS"
@@ -58,10 +62,12 @@ class LocalWorld(ManagerWorld):
         self.tell(handle, "write", data)
         await wait_for(lambda: not (self.hands / f"{handle.id}.write").exists())
 
-    async def running(self, **spec):
-        order, handle = await super().running(**spec)
-        await wait_for(lambda: self.starts(order.key))
-        return order, handle
+    async def becomes(self, handle, *phases):
+        """Wait for the phase, and where that is Running for the script's first line too."""
+        report = await super().becomes(handle, *phases)
+        if report.phase is Phase.RUNNING:
+            await wait_for(lambda: self.starts(handle.id))
+        return report
 
     def tell(self, handle, what, data):
         ready = self.hands / f"{handle.id}.new"

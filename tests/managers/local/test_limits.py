@@ -11,6 +11,8 @@ from bascule.model import Duration, Phase, Quantity, Reason, Resources, Run, War
 from tests.managers.local.homes import alive
 from tests.needs import needs_cgroup
 
+pytestmark = pytest.mark.slow
+
 GREEDY = "blocks = []\nfor _ in range(400): blocks.append(bytearray(1 << 20))\n"
 
 
@@ -22,16 +24,16 @@ async def test_the_walltime_wins_over_the_exit_code(home):
     """
     A script that catches TERM and ends well has timed out all the same.
     """
-    report = await home.run(
-        "trap 'exit 0' TERM; while :; do sleep 0.02; done", resources=limited(seconds=0.3)
-    )
+    report = await home.run("trap 'exit 0' TERM; while :; do sleep 0.02; done", resources=limited(seconds=0.3))
 
     assert (Phase.FAILED, Reason.TIMED_OUT, 0) == (report.phase, report.reason, report.exit_code)
     assert "0.3s" in report.explanation
 
 
 async def test_at_its_walltime_a_job_ends_even_if_it_ignores_term(home):
-    handle = await home.submit("trap '' TERM; echo $$ >pid; while :; do sleep 0.02; done", resources=limited(seconds=0.3))
+    handle = await home.submit(
+        "trap '' TERM; echo $$ >pid; while :; do sleep 0.02; done", resources=limited(seconds=0.3)
+    )
     report = await home.end_of(handle)
 
     assert (Reason.TIMED_OUT, 9) == (report.reason, report.signal)

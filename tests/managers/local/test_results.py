@@ -148,7 +148,7 @@ async def test_a_script_arrives_byte_for_byte(home):
     """
     Quotes, backslashes, odd line ends and a missing last line end are the user's own.
     """
-    body = "#!/bin/sh\ncat \"$0\"\nexit 0\n'\"\\ $x `y` %s \r\n\x01 \N{SNOWMAN} \tend"
+    body = '#!/bin/sh\ncat "$0"\nexit 0\n\'"\\ $x `y` %s \r\n\x01 \N{SNOWMAN} \tend'
 
     report = await home.run(run=Run(script=body))
 

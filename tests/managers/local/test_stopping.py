@@ -4,8 +4,12 @@ import os
 import signal
 import sys
 
+import pytest
+
 from bascule.model import Phase, Reason, Resources
 from tests.managers.local.homes import alive, wait_for
+
+pytestmark = pytest.mark.slow
 
 DETACHED = """
 (setsid sh -c 'echo $$ >>pids; exec sleep 300' </dev/null >/dev/null 2>&1 &)
@@ -22,7 +26,8 @@ def pids(home, count):
     return len(found) >= count and [int(pid) for pid in found]
 
 
-async def test_cancel_ends_a_running_job(home):
+async def test_cancel_ends_a_running_job(either_home):
+    home = either_home
     handle = await home.submit("echo $$ >pid; exec sleep 60")
     pid = int(await home.wrote("pid", "\n"))
 
@@ -33,10 +38,11 @@ async def test_cancel_ends_a_running_job(home):
     assert not alive(pid)
 
 
-async def test_cancel_leaves_no_process_however_it_detached_itself(home):
+async def test_cancel_leaves_no_process_however_it_detached_itself(either_home):
     """
     A session of its own, a double fork, a background child: all are the job's.
     """
+    home = either_home
     handle = await home.submit(DETACHED)
     started = await wait_for(lambda: pids(home, 3))
 
@@ -47,7 +53,8 @@ async def test_cancel_leaves_no_process_however_it_detached_itself(home):
     assert not [pid for pid in started if alive(pid)]
 
 
-async def test_a_job_that_ignores_term_is_killed_after_its_grace(home):
+async def test_a_job_that_ignores_term_is_killed_after_its_grace(either_home):
+    home = either_home
     handle = await home.submit(STUBBORN)
     pid = int(await home.wrote("pid", "\n"))
 
@@ -152,10 +159,11 @@ async def test_cancel_works_when_the_supervisor_is_dead(home):
     assert not alive(pid)
 
 
-async def test_what_a_job_leaves_running_ends_with_it(home):
+async def test_what_a_job_leaves_running_ends_with_it(either_home):
     """
     The job is over when its script is; what it left behind is ended first, and its own result stands.
     """
+    home = either_home
     handle = await home.submit(DETACHED.replace("wait\n", "sleep 0.3\n") + "exit 6")
     report = await home.end_of(handle)
 
@@ -170,10 +178,11 @@ async def test_a_job_that_closes_its_output_runs_on(home):
     assert "x\n" == home.read("late")
 
 
-async def test_a_storm_of_forks_is_ended(home):
+async def test_a_storm_of_forks_is_ended(either_home):
     """
     Each process is gone before it can be counted, and its child goes on.
     """
+    home = either_home
     storm = "import os, signal\nsignal.signal(15, signal.SIG_IGN)\nopen('ready', 'w').write('x')\n"
     (home.work / "storm.py").write_text(f"{storm}while True:\n    if os.fork(): os._exit(0)\n")
     handle = await home.submit(f"trap '' TERM; {sys.executable} storm.py & while :; do sleep 1; done")
@@ -186,7 +195,9 @@ async def test_a_storm_of_forks_is_ended(home):
 
 
 async def test_a_signal_goes_to_the_jobs_processes_and_not_to_its_wrapper(home):
-    handle = await home.submit("trap 'echo got >got' USR2; echo x >ready; while [ ! -f got ]; do sleep 0.02; done; exit 9")
+    handle = await home.submit(
+        "trap 'echo got >got' USR2; echo x >ready; while [ ! -f got ]; do sleep 0.02; done; exit 9"
+    )
     await home.wrote("ready")
 
     await home.manager.signal(handle, "USR2")

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import os
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,6 +63,13 @@ class Cgroups:
             if parent is not None:
                 found.update(map(str, parent.glob(f"{PREFIX}{self._ours}-*")))
         return found
+
+
+def is_populated(groups: Iterable[str]) -> bool:
+    """Tell whether the kernel knows of a living process in one of the groups."""
+    return any(
+        "populated 1" in _lines(Path(group, "cgroup.events")) or _lines(Path(group, "tasks")) != [] for group in groups
+    )
 
 
 def kill(groups: tuple[str, ...]) -> None:

@@ -8,7 +8,6 @@ nobody is left; whatever a job leaves running is ended with it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bascule.managers.local import cgroups, traces
+from bascule.managers.local.ending import Ending
 from bascule.managers.local.judging import Evidence, judge
 from bascule.managers.local.processes import (
     Marks,
@@ -33,6 +33,7 @@ from bascule.managers.local.records import LEFTOVERS, WALLTIME, Birth, Outline, 
 from bascule.managers.local.spool import Spool
 
 _LOOK_AGAIN = 0.2
+_LOOK_ONCE_MORE = 0.02
 _LOOK_FOR_WRAPPER = 1.0
 _REST = 3600.0
 _WRAPPER_ENDS_WITHIN = 1.0
@@ -52,9 +53,8 @@ class Run:
         self._ours = ours
         self._gone = False
         self._knows_session = ours
-        self._told: set[Birth] = set()
         self._status: int | None = None
-        self._kill_pause = 0.05
+        self._ending: Ending | None = None
         if state.wrapper is not None:
             self._watch(state.wrapper)
 
@@ -79,11 +79,8 @@ class Run:
         """Tell, without a walk over all processes, that a group nobody can leave is empty."""
         if not self._gone or self.state.stop is not None:
             return False
-        for group in self.state.groups:
-            with contextlib.suppress(OSError):
-                if Path(group, "cgroup.kill").exists():
-                    return self._entered(group) and not Path(group, "cgroup.procs").read_text()
-        return False
+        whole = [group for group in self.state.groups if Path(group, "cgroup.kill").exists() and self._entered(group)]
+        return bool(whole) and not cgroups.is_populated(whole)
 
     def stir(self) -> None:
         """Look at the next opportunity."""
@@ -131,32 +128,28 @@ class Run:
 
     def end_on(self, now: float, family: list[Process]) -> bool:
         """Go on ending the job, of which *family* lives; True once it is over."""
-        if not family and (self._gone or self.state.wrapper is None):
-            self._gone = True
-            return True
         wrapper = self.state.wrapper
+        if self._ending is None:
+            self._ending = Ending(self.state.groups, wrapper.pid if wrapper and self._knows_session else None)
+        nobody_is_left = self._ending.nobody_is_left(family, now)
+        if nobody_is_left and (self._gone or wrapper is None):
+            return True
         if wrapper is None:
             return False
-        stop = self.state.stop
-        if stop is None:
-            stop = Stop(LEFTOVERS, now)
-            self.state = replace(self.state, stop=stop)
-        births = [one.birth for one in family]
+        if self.state.stop is None and not family:
+            self.look_at = now + _LOOK_ONCE_MORE
+            return False
+        stop = self.state.stop or Stop(LEFTOVERS, now)
         by_force_at = stop.since + self.outline.grace
         if now < by_force_at:
-            new = [birth for birth in births if birth not in self._told]
-            self._told.update(new)
-            # A stopped process takes note of TERM only once it goes on.
-            send(new, signal.SIGTERM, signal.SIGCONT)
+            self._ending.ask(family)
             self.look_at = min(now + _LOOK_AGAIN, by_force_at)
-            return False
-        self.state = replace(self.state, stop=replace(stop, by_force=True))
-        send(births, signal.SIGKILL)
-        cgroups.kill(self.state.groups)
-        if not family and now > by_force_at + _WRAPPER_ENDS_WITHIN:
-            send([wrapper], signal.SIGKILL)
-        self.look_at = now + self._kill_pause
-        self._kill_pause = min(self._kill_pause * 2, 1.0)
+        else:
+            stop = replace(stop, by_force=True)
+            self.look_at = now + self._ending.force(family)
+            if not family and now > by_force_at + _WRAPPER_ENDS_WITHIN:
+                send([wrapper], signal.SIGKILL)
+        self.state = replace(self.state, stop=stop)
         return False
 
     def conclude(self, boot: str) -> State:

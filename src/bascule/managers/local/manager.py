@@ -20,6 +20,7 @@ from bascule.failpoints import failpoint
 from bascule.managers.local import output, probing
 from bascule.managers.local.options import JobOptions, TargetOptions, read_options
 from bascule.managers.local.reading import Reader
+from bascule.managers.local.reports import ACCEPTED
 from bascule.managers.local.slots import exceeds
 from bascule.managers.local.spool import Spool
 from bascule.managers.local.submission import KEY, check_job, check_signal, need_of, order_for
@@ -66,7 +67,9 @@ class LocalManager:
         self._home = home
         self._spool = Spool(home)
         self._target_options = dict(options)
-        self._capacity = read_options(options, TargetOptions, "target.options").capacity
+        read = read_options(options, TargetOptions, "target.options")
+        self._capacity = read.capacity
+        self._contain = read.cgroups
         self._idle = idle
         self._reader = Reader(self._spool)
         self._summoned_at: float | None = None
@@ -110,9 +113,9 @@ class LocalManager:
         if lives and cursor and cursor == before:
             return Observation(as_of, unchanged=True, cursor=cursor)
         answers = {handle.id: self._answer(handle.key or handle.id) for handle in handles}
-        waiting = [key for key, answer in answers.items() if _needs_supervisor(answer)]
-        if waiting:
-            await self._see_to(waiting, lives=lives)
+        if any(_needs_supervisor(answer) for answer in answers.values()):
+            new = [key for key, answer in answers.items() if answer is ACCEPTED]
+            await self._see_to(new, lives=lives)
         return Observation(as_of, answers, cursor=before)
 
     async def cancel(self, handle: Handle, index: int | None = None) -> None:
@@ -209,8 +212,7 @@ class LocalManager:
             raise Unavailable(words, hint="is the disk full, or read-only?") from trouble
         await self._wake()
 
-    async def _see_to(self, waiting: Sequence[str], *, lives: bool) -> None:
-        new = [key for key in waiting if self._reader.is_new(key)]
+    async def _see_to(self, new: Sequence[str], *, lives: bool) -> None:
         for key in new:
             with contextlib.suppress(OSError):
                 self._spool.wish(key, "new")  # whoever submitted it may have been killed before it could say so
@@ -233,7 +235,7 @@ class LocalManager:
             return
         self._summoned_at = now
         try:
-            await asyncio.to_thread(summon, self._home, idle=self._idle)
+            await asyncio.to_thread(summon, self._home, idle=self._idle, contain=self._contain)
         except (OSError, ValueError) as trouble:
             raise Unavailable(f"`local` cannot start its supervisor: {trouble}") from trouble
 

@@ -61,6 +61,8 @@ class TargetOptions(JobOptions):
     cpus: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = None
     memory: Annotated[int, BeforeValidator(_bytes), Field(strict=True, ge=1)] | None = None
     gpus: Count | None = None
+    cgroups: Annotated[bool, Field(strict=True)] = True
+    """Whether jobs run in cgroups of their own, where that is possible."""
 
     @property
     def capacity(self) -> Capacity:

@@ -29,6 +29,7 @@ class Process(NamedTuple):
 
     birth: Birth
     parent: int
+    group: int
     session: int
     state: str
 
@@ -64,7 +65,7 @@ def process(pid: int) -> Process | None:
     except OSError:
         return None
     fields = line[line.rindex(b")") + 2 :].split()
-    return Process(Birth(pid, int(fields[19])), int(fields[1]), int(fields[3]), chr(fields[0][0]))
+    return Process(Birth(pid, int(fields[19])), int(fields[1]), int(fields[2]), int(fields[3]), chr(fields[0][0]))
 
 
 def lives(birth: Birth) -> bool:

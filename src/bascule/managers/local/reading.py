@@ -61,10 +61,6 @@ class Reader:
         self._seen[key] = _Seen(found.st_ino, found.st_mtime_ns, found.st_size, answer)
         return answer
 
-    def is_new(self, key: str) -> bool:
-        """Tell whether no supervisor has taken up *key* yet."""
-        return not (self._spool.folder(key) / "state").exists()
-
     def is_held(self, key: str) -> bool:
         """Tell whether a submit in two phases has not been released yet."""
         # In this order: a wish is taken away only after the state has been changed by it.

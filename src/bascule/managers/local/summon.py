@@ -17,16 +17,17 @@ _PASSED_ON = (
 _WITHIN = 10.0
 
 
-def summon(home: Path, *, idle: float) -> None:
+def summon(home: Path, *, idle: float, contain: bool) -> None:
     """Start a supervisor for *home*; it ends at once where there is one already."""
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     source = str(Path(__file__).resolve().parents[3])
     if source not in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (source, environment.get("PYTHONPATH"))))
     module = "bascule.managers.local.supervisor"
+    wanted = () if contain else ("--without-cgroups",)
     # A shell in between, which ends at once, makes it the child of nobody here.
     subprocess.run(
-        ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-m", module, str(home), "--idle", f"{idle:g}"],
+        ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-m", module, str(home), "--idle", f"{idle:g}", *wanted],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

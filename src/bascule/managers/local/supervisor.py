@@ -34,13 +34,12 @@ _LOCK_WITHIN = 5.0
 class Supervisor:
     """The loop around a workload."""
 
-    def __init__(self, spool: Spool, *, idle: float) -> None:
+    def __init__(self, spool: Spool, groups: cgroups.Cgroups, *, idle: float) -> None:
         self._spool = spool
         self._idle = idle
         self._log = Journal(spool.place / "supervisor.log")
         self._signals, self._signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._ended = False
-        groups = cgroups.Cgroups(cgroups.find(), spool.place)
         self._work = Workload(spool, groups, self._log, now)
 
     def serve(self) -> None:
@@ -120,6 +119,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("home", type=Path)
     parser.add_argument("--idle", type=float, default=10.0, help="seconds without a job before it ends")
+    parser.add_argument("--without-cgroups", action="store_true", help="make no cgroups, even where that is possible")
     asked = parser.parse_args(arguments)
     _start_afresh()
     spool = Spool(asked.home)
@@ -129,7 +129,8 @@ def main(arguments: list[str]) -> int:
     spool.clear()
     _adopt_orphans()
     cgroups.leave()
-    Supervisor(spool, idle=asked.idle).serve()
+    parents = cgroups.Parents(None, None) if asked.without_cgroups else cgroups.find()
+    Supervisor(spool, cgroups.Cgroups(parents, spool.place), idle=asked.idle).serve()
     return 0
 
 

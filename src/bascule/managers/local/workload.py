@@ -146,7 +146,8 @@ class Workload:
 
     def ended(self, pid: int, status: int) -> None:
         """Take note of a child that was reaped."""
-        for run in self.runs.values():
+        wrapped = [run for run in self.runs.values() if run.state.wrapper and run.state.wrapper.pid == pid]
+        for run in wrapped or self.runs.values():
             run.reaped(pid, status)
 
     def _take_up(self, outline: Outline, state: State | None) -> None:

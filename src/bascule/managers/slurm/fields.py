@@ -233,6 +233,9 @@ def encoded(settings: dict[str, Any], shape: Shape, now: datetime) -> dict[str, 
             continue
         before = request.get(field)
         request[field] = [*before, *sent] if isinstance(before, list) and isinstance(sent, list) else sent
+    if shape.old and request.get("requeue") is False:
+        del request["requeue"]  # 22.05 takes it, and requeues all the same
+        request["no_requeue"] = True
     if missing:
         raise Mistake(
             f"Slurm's REST {shape.name} ({shape.since}) has no field for {', '.join(f'`{name}`' for name in missing)}",

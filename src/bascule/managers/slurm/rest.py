@@ -57,6 +57,10 @@ class Http(Protocol):
         """Close connections."""
 
 
+class Vague(Unavailable):
+    """22.05 says the same of a token that it does not accept as of a slurmctld that is not there."""
+
+
 class Doubtful(Uncertain):
     """22.05 says the same of a token that it does not accept as of a slurmctld that fell silent half-way."""
 
@@ -117,7 +121,10 @@ class Rest:
 
     async def get(self, path: str, query: Query = (), *, large: bool = False) -> Answer:
         """Ask for something; a failure is `Unavailable`. *large*: the answer may have all jobs of the cluster."""
-        return self._judged(await self._send("GET", path, query, None, large=large), changes=False)
+        try:
+            return self._judged(await self._send("GET", path, query, None, large=large), changes=False)
+        except Vague as vague:
+            raise await self._clearly(path, vague) from vague
 
     async def change(self, method: str, path: str, body: object = None, query: Query = ()) -> Answer:
         """Ask to change something; a doubt is `Uncertain`. What Slurm itself refuses is for the caller to see."""
@@ -129,7 +136,21 @@ class Rest:
         answer = await self._send("GET", path, query, None)
         if answer.status == 404 and _envelope(answer.body) is None:
             return None
-        return self._judged(answer, changes=False)
+        try:
+            return self._judged(answer, changes=False)
+        except Vague as vague:
+            raise await self._clearly(path, vague) from vague
+
+    async def _clearly(self, path: str, vague: Vague) -> Unavailable:
+        """Tell a bad sign-in from a silent slurmctld: a ping needs no slurmctld, and in 22.05 a good token."""
+        ping = "/".join(path.split("/")[:3]) + "/ping"
+        try:
+            self._judged(await self._send("GET", ping, (), None), changes=False)
+        except Vague:
+            return self._sign_in.refused(self.where, vague.message.rpartition("Slurm: ")[2])
+        except Error:
+            return vague
+        return vague
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -166,8 +187,7 @@ class Rest:
         if status < 400:
             return
         if status == 500 and not changes and (ZERO_BYTES in codes or codes == {-1}):
-            # All that 22.05 says of a token that it does not accept.
-            raise self._sign_in.refused(self.where, words)
+            raise Vague(f"{self.where} cannot reach Slurm: {words}", hint="is slurmctld running?")
         if status == 500 and changes and ZERO_BYTES in codes:
             raise Doubtful(f"{self.where} got no answer from Slurm: {words}")
         if status in {502, 504} or codes & OUT_OF_REACH:

@@ -48,6 +48,8 @@ ALONE: dict[str, tuple[Phase, str]] = {
 }
 FLAGS = WAITS_AGAIN | HELD_AGAIN | PREPARES | UNSETTLED | ALONE.keys()
 HELD_REASONS = frozenset({"JobHeldUser", "JobHeldAdmin", "JobHoldMaxRequeue"})
+COULD_NOT_START = 53
+"""The signal by which slurmstepd says that it could not open the job's files."""
 START_FAILURES = frozenset({"JobLaunchFailure", "SystemFailure", "BadConstraints"})
 
 
@@ -133,6 +135,8 @@ def _shown_code(record: Record, verdict: Verdict) -> int | None:
 
 
 def _failure(record: Record) -> str:
+    if record.signal == COULD_NOT_START:
+        return Reason.START_FAILED
     if record.signal:
         return Reason.SIGNAL  # before the reason: 22.05 says JobLaunchFailure of a job that a signal ended
     if record.exit_code:
@@ -178,6 +182,8 @@ def _failure_in_words(record: Record, verdict: Verdict) -> str:
             return f"a node failed ({node})" if node else "a node failed"
         case Reason.PREEMPTED:
             return "was preempted by a job of higher priority"
+        case Reason.START_FAILED if record.signal == COULD_NOT_START:
+            return "could not be started: is the folder of its output there, and may its user write to it?"
         case Reason.START_FAILED:
             return f"could not be started ({record.reason or '+'.join(record.words)})"
     return f"failed ({record.reason})" if record.reason else "failed"
