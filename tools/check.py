@@ -22,16 +22,23 @@ from pathlib import Path
 from environment import ROOT, environment
 
 REPORTS = ROOT / ".build" / "reports"
+MEMORY = Path("/dev/shm")
+ROOM = 2 * 1024**3
 NEEDS_NOTHING = "not (real or root or slow)"
 
 
 @dataclass(frozen=True)
 class Tier:
-    """Some commands of the test environment; *tests* where pytest is one of them."""
+    """
+    Some commands of the test environment; *tests* where pytest is one of them.
+
+    *in_memory* where nothing depends on the disk, and waiting for it would only take time.
+    """
 
     what: str
     commands: tuple[tuple[str, ...], ...]
     tests: bool = False
+    in_memory: bool = False
 
 
 def pytest(name: str, *options: str) -> tuple[str, ...]:
@@ -44,7 +51,7 @@ TIERS = {
     "types": Tier("types", (("mypy",),)),
     # Its cache is by file, and goes stale when a module appears that another file imports.
     "layers": Tier("imports flow down only", (("lint-imports", "--no-logo", "--no-cache"),)),
-    "fast": Tier("fast tests", (pytest("fast", "-q", "-n", "2", "-m", NEEDS_NOTHING),), tests=True),
+    "fast": Tier("fast tests", (pytest("fast", "-q", "-n", "2", "-m", NEEDS_NOTHING),), tests=True, in_memory=True),
     "machine": Tier(
         "tests that need root, servers or time",
         (pytest("machine", "-v", "--durations=10", "-m", f"not ({NEEDS_NOTHING})"),),
@@ -83,12 +90,22 @@ def run(name: str, programs: Path) -> bool:
         "PYTHONPATH": str(ROOT / "src"),
         "PYTHONUNBUFFERED": "1",
     }
+    if TIERS[name].in_memory and holds_tests(MEMORY):
+        settings["TMPDIR"] = str(MEMORY)
     (REPORTS / f"{name}.xml").unlink(missing_ok=True)
     ends = [
         subprocess.run([programs / program, *arguments], cwd=ROOT, env=settings, check=False).returncode
         for program, *arguments in TIERS[name].commands
     ]
     return not any(ends)
+
+
+def holds_tests(folder: Path) -> bool:
+    """Tell whether tests can work in *folder*: there is room, and scripts in it may run."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return False
+    its = os.statvfs(folder)
+    return not its.f_flag & os.ST_NOEXEC and its.f_bavail * its.f_frsize > ROOM
 
 
 def print_totals(names: list[str]) -> None:
