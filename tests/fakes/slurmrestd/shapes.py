@@ -53,7 +53,18 @@ _BOTH = {
 }
 FIELDS = {
     True: _BOTH
-    | {"gres", "gpus", "gpus_per_node", "gpus_per_task", "nodelist", "exclusive", "oversubscribe", "no_kill", "signal"},
+    | {
+        "gres",
+        "gpus",
+        "gpus_per_node",
+        "gpus_per_task",
+        "nodelist",
+        "exclusive",
+        "oversubscribe",
+        "no_kill",
+        "no_requeue",
+        "signal",
+    },
     False: _BOTH
     | {
         "tres_per_node",

@@ -56,7 +56,12 @@ class RealWorld(ManagerWorld):
     def connect(self, **options: object) -> object:
         root = self.cluster.jobs_dir if self.shares else None
         target = target_at(
-            self.cluster.url, user=self.cluster.user, root=root, submission=self.submission, settleSeconds=2.0, **options
+            self.cluster.url,
+            user=self.cluster.user,
+            root=root,
+            submission=self.submission,
+            settleSeconds=2.0,
+            **options,
         )
         return connect(target, "default", Place(self.clock))
 

@@ -7,6 +7,7 @@ status codes do: versions up to 25.11 answer 500 to most refusals.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeVar
 from urllib.parse import urlencode
@@ -39,6 +40,8 @@ ANSWER_WITHIN = 60.0
 """Longer than slurmctld's own patience (`MessageTimeout`), so that it is slurmrestd that gives up first."""
 LIST_WITHIN = 120.0
 BACK_OFF = 10.0
+AT_ONCE = 2.0
+"""Seconds within which 22.05 refuses a token; for a slurmctld that is not there it tries for longer."""
 # slurmrestd 22.05 answers `Connection: close` with that line once more, behind the body.
 HEADERS = {"Accept": "application/json", "Connection": "keep-alive"}
 # The statuses that slurmrestd gives a body of its own; the others are the client's to judge.
@@ -121,10 +124,11 @@ class Rest:
 
     async def get(self, path: str, query: Query = (), *, large: bool = False) -> Answer:
         """Ask for something; a failure is `Unavailable`. *large*: the answer may have all jobs of the cluster."""
+        began = time.monotonic()
         try:
             return self._judged(await self._send("GET", path, query, None, large=large), changes=False)
         except Vague as vague:
-            raise await self._clearly(path, vague) from vague
+            raise self._clearly(vague, time.monotonic() - began) from vague
 
     async def change(self, method: str, path: str, body: object = None, query: Query = ()) -> Answer:
         """Ask to change something; a doubt is `Uncertain`. What Slurm itself refuses is for the caller to see."""
@@ -133,24 +137,20 @@ class Rest:
 
     async def knows(self, path: str, query: Query = ()) -> Answer | None:
         """Ask for something; None where slurmrestd has no such path."""
+        began = time.monotonic()
         answer = await self._send("GET", path, query, None)
         if answer.status == 404 and _envelope(answer.body) is None:
             return None
         try:
             return self._judged(answer, changes=False)
         except Vague as vague:
-            raise await self._clearly(path, vague) from vague
+            raise self._clearly(vague, time.monotonic() - began) from vague
 
-    async def _clearly(self, path: str, vague: Vague) -> Unavailable:
-        """Tell a bad sign-in from a silent slurmctld: a ping needs no slurmctld, and in 22.05 a good token."""
-        ping = "/".join(path.split("/")[:3]) + "/ping"
-        try:
-            self._judged(await self._send("GET", ping, (), None), changes=False)
-        except Vague:
-            return self._sign_in.refused(self.where, vague.message.rpartition("Slurm: ")[2])
-        except Error:
+    def _clearly(self, vague: Vague, took: float) -> Unavailable:
+        """Tell a bad sign-in, which is refused at once, from a silent slurmctld, which is waited for."""
+        if took > AT_ONCE:
             return vague
-        return vague
+        return self._sign_in.refused(self.where, vague.message.rpartition("Slurm: ")[2])
 
     async def aclose(self) -> None:
         """Close connections."""
