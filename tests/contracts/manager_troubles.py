@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from bascule.errors import Error, Unauthorized, Unavailable, Uncertain
+from bascule.errors import Error, Mistake, Refused, Unauthorized, Unavailable, Uncertain
 from bascule.model import Absent, CannotTell, Found, Phase
 from tests.contracts.manager_world import INSTALLATION
 from tests.contracts.owed import owed_if
@@ -110,6 +110,27 @@ class Troubles:
             await call(world, name, order, handle)
 
         await call(world, name, order, handle)
+
+    @owed_if("world.cut", "world.refuse", "!key=none")
+    @pytest.mark.parametrize("name", ["submit", "cancel", *READS])
+    @pytest.mark.parametrize("trouble", ["refused", "before", "after"])
+    async def test_whatever_goes_wrong_is_told_as_one_of_four(self, world, name, trouble):
+        """
+        The adapter translates once, at the border: no time-out or socket error comes further in.
+        """
+        if name == "read" and not world.abilities.output:
+            return
+        order, handle = await world.running()
+        if trouble == "refused":
+            world.refuse(name)
+        else:
+            world.cut(name, trouble)
+
+        with pytest.raises((Mistake, Refused, Unavailable, Uncertain)) as caught:
+            await call(world, name, world.order() if name == "submit" else order, handle)
+
+        assert caught.value.message
+        assert not caught.value.message.endswith(".")
 
     @owed_if("world.lock")
     @pytest.mark.parametrize("name", ["submit", "cancel", "observe"])
