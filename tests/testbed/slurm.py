@@ -122,7 +122,7 @@ class SlurmCluster:
 
     def processes(self) -> list[str]:
         """Return the command lines of all that runs inside: the daemons, the steps, the jobs."""
-        return [process.command for process in self._daemons.processes()]
+        return [process.command for process in self._daemons.processes() if not process.is_dead]
 
     def logs(self, lines: int = 10) -> str:
         """Return the end of every log, for the message of a test that failed."""

@@ -32,6 +32,8 @@ class Process:
     parent: int
     command: str
     environment: frozenset[str]
+    is_dead: bool
+    """But there: threads of it may still be ending and hold its ports. It vanishes when they are done."""
 
 
 class Daemons:
@@ -73,13 +75,16 @@ class Daemons:
 
     def is_alive(self, name: str) -> bool:
         pid = self.pid(name)
-        return any(process.pid == pid for process in self.processes())
+        return any(process.pid == pid and not process.is_dead for process in self.processes())
 
     def end(self, name: str, signal: str = "TERM") -> None:
-        """Send *signal* to the daemon called *name*, if it runs, and wait for its end."""
+        """Send *signal* to the daemon called *name*, if it runs, and wait until nothing is left of it."""
+        pid = self.pid(name)
         if self.is_alive(name):
-            self.kill([self.pid(name)], signal)
-            wait_until(lambda: not self.is_alive(name), f"`{name}` to end after {signal}", within=60)
+            self.kill([pid], signal)
+        wait_until(
+            lambda: all(process.pid != pid for process in self.processes()), f"`{name}` to end by {signal}", within=60
+        )
 
     def kill(self, pids: Iterable[int], signal: str = "KILL") -> None:
         numbers = [str(pid) for pid in pids]
@@ -87,7 +92,7 @@ class Daemons:
             self.command("sh", "-c", 'kill -s "$0" "$@"', signal, *numbers, check=False)  # some may have ended by now
 
     def processes(self) -> list[Process]:
-        """Return all that run inside and are no zombies."""
+        """Return all processes inside."""
         inside = Path(f"/proc/{self._run.first}/root{self._root}/proc")
         return [found for entry in inside.iterdir() if entry.name.isdigit() and (found := _process(entry))]
 
@@ -106,8 +111,15 @@ def wait_until(is_so: Callable[[], bool], what: str, *, within: float = 20) -> N
 def _process(entry: Path) -> Process | None:
     try:
         state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-        command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        environment = (entry / "environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return None  # it ended while we looked
-    return None if state in {"Z", "X"} else Process(int(entry.name), int(parent), command, frozenset(environment))
+    command = _read(entry / "cmdline").replace("\0", " ").strip()
+    environment = frozenset(_read(entry / "environ").split("\0"))
+    return Process(int(entry.name), int(parent), command, environment, is_dead=state in {"Z", "X"})
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode(errors="replace")
+    except OSError:
+        return ""  # the dead have neither
