@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 
 import pytest
+from msgspec.structs import replace
 
+from bascule.model import Condition, Job, JobSpec, Ref, Run, TargetRef, TargetStatus
+from bascule.platforms.embedded.opening import open_store
+from bascule.wiring import SystemClock
 from tests.cli.conftest import read_until, until
 
 
@@ -44,6 +49,25 @@ class TestFollowing:
         out, _ = follower.communicate(timeout=30)
 
         assert (0, b"second | made it\n") == (follower.returncode, out)
+
+
+class TestSilence:
+    async def test_a_target_that_is_silent_to_the_driver_is_told(self, terminal):
+        """
+        Who looks does not ask the target again: the driver has, and has written it down.
+        """
+        silent = Condition("Reachable", "False", "ProbeFailed", "nobody listens")
+        async with open_store(terminal.home, SystemClock(), drive=True) as store:
+            target = await store.target(Ref("default", "local"))
+            await store.save_target(replace(target, status=TargetStatus(conditions=(silent,))))
+            spec = JobSpec(target=TargetRef("local"), run=Run(command=("true",)))
+            await store.create(Job(namespace="default", name="a", uid="", spec=spec))
+
+            done = await asyncio.to_thread(terminal.run, "get", "jobs")
+
+        assert 0 == done.returncode
+        assert b"a      Pending" in done.stdout
+        assert done.stderr.startswith(b"bascule: target `local` cannot be reached: nobody listens\nhint: ")
 
 
 class TestStopped:

@@ -8,18 +8,15 @@ answer for a while delays it, and loses nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Protocol
 
-from bascule.bridge import Bridge, BridgeJob
-from bascule.errors import Error, Mistake, Refused, Unavailable
+from bascule.bridge import BridgeJob
+from bascule.errors import Mistake, Refused, Unavailable
 from bascule.model import Job, Phase, Reason
 from bascule.ports import Stream
 
 LOOK_AGAIN = 1.0
-UNSEEN = 5.0
-"""Seconds after which a driver that has not taken up a wish is said to hang."""
 
 NOT_ACCEPTED = (Reason.NOT_ACCEPTED, Reason.TARGET_NOT_FOUND)
 
@@ -109,38 +106,3 @@ async def _first_attempt(job: BridgeJob) -> int | None:
             if seen.status.attempt and seen.status.phase is not Phase.PENDING:
                 return seen.status.attempt
     return None
-
-
-async def watch_driver(bridge: Bridge, jobs: Sequence[BridgeJob], display: Display) -> None:
-    """Until cancelled: say who drives, where that is another process and it does not move."""
-    told = ""
-    since: dict[str, float] = {}
-    loop = asyncio.get_running_loop()
-    while True:
-        await asyncio.sleep(LOOK_AGAIN)
-        other = None if bridge.drives else bridge.store.driver()
-        words = ""
-        if other is not None and other.is_stopped:
-            words = f"{other} drives this home, so nothing moves; `kill -CONT {other.pid}` lets it go on"
-        elif other is not None and await _is_unseen(jobs, since, loop.time()):
-            words = (
-                f"{other} drives this home and does not take up what was asked; "
-                f"`kill {other.pid}` ends it, and this process goes on in its place"
-            )
-        if words and words != told:
-            display.note(words)
-        told = words
-
-
-async def _is_unseen(jobs: Sequence[BridgeJob], since: dict[str, float], now: float) -> bool:
-    """Tell whether a wish has been waiting for the driver for too long."""
-    for job in jobs:
-        try:
-            seen = await job.get()
-        except Error:
-            continue
-        if seen.status.observed_generation >= seen.generation and not seen.deleted_at:
-            since.pop(job.name, None)
-        elif now - since.setdefault(job.name, now) >= UNSEEN:
-            return True
-    return False

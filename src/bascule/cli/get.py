@@ -82,8 +82,8 @@ def show_jobs(args: argparse.Namespace) -> int:
     found = list(glance(args.home, names=args.names, phases=phases, labels=merged(args.labels)))
     must_be_there(args.names, {line.name for line in found}, filtered=bool(phases or args.labels))
     if args.output == "name":
-        for line in found:
-            output.data(f"job/{line.name}")
+        if found:
+            output.data("\n".join(f"job/{line.name}" for line in found))
     elif found:
         wide = args.output == "wide"
         now = time.time()

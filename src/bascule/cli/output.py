@@ -87,14 +87,15 @@ def unwritable(fault: OSError) -> Exception:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, colours: Sequence[str] = ()) -> None:
     """Print *rows* below *header*, aligned; *colours* are for the second column, row by row."""
-    lines = [[clean(cell) or "-" for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-    data("   ".join(title.ljust(width) for title, width in zip(header, widths, strict=True)).rstrip())
-    for number, cells in enumerate(lines):
-        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-        if colours:
-            padded[1] = coloured(padded[1], colours[number])
-        data("   ".join(padded).rstrip())
+    cells = [header, *([clean(cell) or "-" for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for number, row in enumerate(cells):
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        if colours and number:
+            padded[1] = coloured(padded[1], colours[number - 1])
+        lines.append("   ".join(padded).rstrip())
+    data("\n".join(lines))
 
 
 def tell(error: Error) -> None:
@@ -119,15 +120,6 @@ def let_go_of_stdout() -> None:
         os.close(nowhere)
 
 
-class Talk:
-    """A display that only talks: see `following.Display`."""
-
-    def show(self, job: object) -> None:
-        """Show nothing."""
-
-    async def take(self, job: object, stream: str, data: bytes) -> None:
-        """Show nothing."""
-
-    def note(self, text: str) -> None:
-        """Say *text*."""
-        say(f"bascule: {clean(text)}")
+def note(text: str) -> None:
+    """Say *text*, which may come from outside."""
+    say(f"bascule: {clean(text)}")

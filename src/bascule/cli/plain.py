@@ -12,6 +12,9 @@ from bascule.cli.sink import Sink
 from bascule.model import Job, Phase
 from bascule.ports import Stream
 
+LONGEST_LINE = 64 * 1024
+"""Bytes that are kept while the end of a line is awaited."""
+
 
 class PlainDisplay:
     """
@@ -55,6 +58,8 @@ class PlainDisplay:
         """Pass *data* on."""
         if self._several:
             whole, end, rest = (self._begun.pop((job.name, stream), b"") + data).rpartition(b"\n")
+            if len(rest) > LONGEST_LINE:
+                whole, end, rest = whole + end + rest, b"\n", b""
             self._begun[job.name, stream] = rest
             data = b"".join(_led(job.name, line + b"\n") for line in whole.split(b"\n")) if end else b""
         if data:

@@ -14,9 +14,10 @@ from bascule.cli import output, session, words
 from bascule.cli.admitting import add_overrides, admit, objects_from
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import BY_SIGNAL, Exit, code_of_error, code_of_job
-from bascule.cli.following import Display, follow, not_accepted, watch_driver
+from bascule.cli.following import Display, follow, not_accepted
 from bascule.cli.plain import PlainDisplay
 from bascule.cli.results import write_results
+from bascule.cli.watching import watch_driver
 from bascule.errors import Error, Refused
 from bascule.model import Job
 
@@ -91,7 +92,7 @@ async def _follow_all(bridge: Bridge, jobs: Sequence[BridgeJob]) -> list[Job | E
         else:
             display, drawing = await stack.enter_async_context(PlainDisplay(several=len(jobs) > 1)), None
         async with asyncio.TaskGroup() as tasks:
-            beside = [tasks.create_task(watch_driver(bridge, jobs, display), name="watch the driver")]
+            beside = [tasks.create_task(watch_driver(bridge, jobs, display.note), name="watch the driver")]
             if drawing is not None:
                 beside.append(tasks.create_task(drawing, name="draw"))
             async with asyncio.TaskGroup() as followers:

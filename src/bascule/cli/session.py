@@ -101,6 +101,7 @@ async def catch_up(bridge: Bridge, *, within: float = CATCH_UP) -> None:
         if other.is_stopped:
             output.say(f"bascule: {other} drives this home, so nothing moves")
             output.hint(f"`kill -CONT {other.pid}` lets it go on, `kill {other.pid}` ends it; the jobs are not hurt")
+        await _say_who_was_silent(bridge)
         return
     live = [job async for job in bridge.store.list(Selector(live=True, limit=1))]
     if not live:
@@ -120,10 +121,25 @@ async def _runner_of(bridge: Bridge) -> Runner:
 
 
 def _say_who_is_silent(bridge: Bridge) -> None:
+    """Say which targets did not answer us."""
     for connection in bridge.runner.connections.all() if bridge.runner else ():
         if connection.reachable is False:
-            output.say(f"bascule: target `{connection.target.name}` cannot be reached: {connection.silence}")
-            output.hint(f"what is shown may be old; `bascule target check {connection.target.name}` goes step by step")
+            _say_silent(connection.target.name, connection.silence)
+
+
+async def _say_who_was_silent(bridge: Bridge) -> None:
+    """Say which targets did not answer whoever drives, as far as jobs need them."""
+    async for target in bridge.store.targets():
+        for condition in target.status.conditions:
+            if condition.type != "Reachable" or condition.status != "False":
+                continue
+            if [job async for job in bridge.store.list(Selector(target=target.name, live=True, limit=1))]:
+                _say_silent(target.name, condition.message)
+
+
+def _say_silent(name: str, why: str) -> None:
+    output.say(f"bascule: target `{name}` cannot be reached: {output.clean(why)}")
+    output.hint(f"what is shown may be old; `bascule target check {name}` goes step by step")
 
 
 async def _say_what_waits(bridge: Bridge) -> None:

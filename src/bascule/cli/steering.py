@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from contextlib import suppress
 
 from bascule.bridge import Bridge, BridgeJob
 from bascule.cli import output, session, words
 from bascule.cli.arguments import Parser, add_labels, merged
 from bascule.cli.exits import BY_SIGNAL, Exit
-from bascule.cli.following import NOT_ACCEPTED, watch_driver
+from bascule.cli.following import NOT_ACCEPTED
 from bascule.cli.wait import must_exist
+from bascule.cli.watching import until_each
 from bascule.errors import Mistake
-from bascule.model import Job, Ref
+from bascule.model import Job
 from bascule.ports import Selector
 
 TAKEN_UP_WITHIN = 15.0
@@ -47,30 +48,10 @@ async def until(
     bridge: Bridge, jobs: Sequence[BridgeJob], is_true: Callable[[Job], bool], *, within: float
 ) -> list[Job | None]:
     """Wait until *is_true* of each or it is gone, for *within* seconds at most; return each as it is then."""
-    try:
-        async with asyncio.timeout(within), asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(watch_driver(bridge, jobs, output.Talk()), name="watch the driver")
-            async with asyncio.TaskGroup() as waits:
-                for job in jobs:
-                    waits.create_task(_until(bridge, job.ref, is_true), name=f"wait for {job.name}")
-            watching.cancel()
-    except TimeoutError:
-        pass
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within):
+            await until_each(bridge, jobs, lambda seen: seen.now is None or is_true(seen.now), output.note)
     return [await bridge.store.get(job.ref) for job in jobs]
-
-
-async def _until(bridge: Bridge, ref: Ref, is_true: Callable[[Job], bool]) -> None:
-    changes = bridge.store.watch()
-    job = await bridge.store.get(ref)
-    if job is None or is_true(job):
-        return
-    async with aclosing(changes):  # type: ignore[type-var]
-        async for change in changes:
-            if change.ref != ref:
-                continue
-            job = await bridge.store.get(ref)
-            if job is None or is_true(job):
-                return
 
 
 def is_taken_up(job: Job) -> bool:

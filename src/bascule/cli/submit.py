@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Sequence
-from contextlib import aclosing
 
 from bascule.bridge import Bridge, BridgeJob
 from bascule.cli import output, session, words
 from bascule.cli.admitting import add_overrides, admit, objects_from
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import BY_SIGNAL, Exit, code_of_error, code_of_job
-from bascule.cli.following import NOT_ACCEPTED, not_accepted, watch_driver
+from bascule.cli.following import NOT_ACCEPTED, not_accepted
+from bascule.cli.watching import Seen, until_each
+from bascule.errors import Mistake
 from bascule.model import Job, Phase, Reason
 
 WHAT = """
@@ -67,21 +67,20 @@ def main(args: argparse.Namespace) -> int:
 
 async def _submit_all(bridge: Bridge, jobs: Sequence[BridgeJob]) -> list[int]:
     """Wait until each of *jobs* is submitted, or cannot be for now; tell about each, in their order."""
-    async with asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(watch_driver(bridge, jobs, output.Talk()), name="watch the driver")
-        settled = [tasks.create_task(_settled(job), name=f"submit {job.name}") for job in jobs]
-        codes = [_tell(await task) for task in settled]
-        watching.cancel()
+    settled: dict[str, Job] = {}
+    codes: list[int] = []
+
+    def note(seen: Seen) -> bool:
+        if seen.now is None:
+            raise Mistake(f"job `{seen.job.name}` was deleted meanwhile", hint="`bascule get jobs` lists what is there")
+        if _is_settled(seen.now):
+            settled[seen.job.name] = seen.now
+        while len(codes) < len(jobs) and (next_one := settled.get(jobs[len(codes)].name)) is not None:
+            codes.append(_tell(next_one))
+        return seen.job.name in settled
+
+    await until_each(bridge, jobs, note, output.note)
     return codes
-
-
-async def _settled(job: BridgeJob) -> Job:
-    last: Job | None = None
-    async with aclosing(job.watch()) as states:  # type: ignore[type-var]
-        async for last in states:
-            if _is_settled(last):
-                return last
-    return last or await job.get()
 
 
 def _is_settled(job: Job) -> bool:

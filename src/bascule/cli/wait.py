@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
 from pathlib import Path
 
 from bascule.bridge import Bridge, BridgeJob
 from bascule.cli import output, session, words
 from bascule.cli.arguments import Parser, duration_from
 from bascule.cli.exits import BY_SIGNAL, Exit, code_of_error, code_of_job
-from bascule.cli.following import NOT_ACCEPTED, not_accepted, watch_driver
+from bascule.cli.following import NOT_ACCEPTED, not_accepted
 from bascule.cli.results import write_results
+from bascule.cli.watching import Seen, until_each
 from bascule.errors import Mistake
 from bascule.model import Job, Reason
 
@@ -72,31 +72,29 @@ async def must_exist(bridge: Bridge, jobs: Sequence[BridgeJob]) -> None:
 
 async def _all_ended(bridge: Bridge, jobs: Sequence[BridgeJob], seconds: float | None) -> list[Job]:
     """Wait for all of *jobs*, telling how each ended; return them in their order."""
-    async with asyncio.timeout(seconds), asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(watch_driver(bridge, jobs, output.Talk()), name="watch the driver")
-        async with asyncio.TaskGroup() as waits:
-            ended = [waits.create_task(_ended(job), name=f"wait for {job.name}") for job in jobs]
-        watching.cancel()
-    return [task.result() for task in ended]
+    ends: dict[str, Job] = {}
+    said: dict[str, str] = {}
 
+    def is_over(seen: Seen) -> bool:
+        name, now = seen.job.name, seen.now
+        if name in ends:
+            return True
+        if now is None:
+            raise Mistake(f"job `{name}` was deleted meanwhile", hint="`bascule get jobs` lists what is there")
+        if now.status.phase.is_final:
+            output.data(f"job/{name} {output.clean(words.result_of(now))}")
+            ends[name] = now
+        elif now.status.reason in NOT_ACCEPTED:
+            output.tell(not_accepted(now))
+            ends[name] = now
+        elif now.status.reason in SAID and said.get(name) != now.status.message:
+            said[name] = now.status.message
+            output.say(f"job/{name} {output.clean(words.state_of(now))}")
+        return name in ends
 
-async def _ended(job: BridgeJob) -> Job:
-    said = ""
-    last: Job | None = None
-    async with aclosing(job.watch()) as states:  # type: ignore[type-var]
-        async for last in states:
-            if last.status.phase.is_final:
-                output.data(f"job/{last.name} {output.clean(words.result_of(last))}")
-                return last
-            if last.status.reason in NOT_ACCEPTED:
-                output.tell(not_accepted(last))
-                return last
-            if last.status.reason in SAID and said != last.status.message:
-                said = last.status.message
-                output.say(f"job/{last.name} {output.clean(words.state_of(last))}")
-    if last is None:
-        raise Mistake(f"there is no job `{job.name}`", hint="`bascule get jobs` lists them")
-    raise Mistake(f"job `{job.name}` was deleted meanwhile", hint="`bascule get jobs` lists what is there")
+    async with asyncio.timeout(seconds):
+        await until_each(bridge, jobs, is_over, output.note)
+    return [ends[job.name] for job in jobs]
 
 
 def _code_of(end: Job) -> int:
