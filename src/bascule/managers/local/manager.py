@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -42,8 +43,8 @@ from bascule.model import (
 )
 from bascule.ports import Abilities, Order, Stream
 
-_SUMMON_AGAIN = 1.0
-"""Seconds that a supervisor has to come up before another is started."""
+_DISK = "is the disk full, or read-only?"
+_SUMMON_AGAIN = 1.0  # seconds that a supervisor has to come up
 
 
 class LocalManager:
@@ -81,9 +82,12 @@ class LocalManager:
 
     async def submit(self, order: Order) -> Handle:
         """Accept the job durably under its key; it is started by the supervisor, once."""
-        self.check(order.job)
         if not KEY.fullmatch(order.key):
             raise Mistake(f"`{order.key}` cannot be a key here", hint="keys are of a-z, 0-9 and -")
+        if not isinstance(self._answer(order.key), Absent):
+            await self._wake()
+            return self._handle(order.key)
+        self.check(order.job)
         too_much = exceeds(need_of(order.job), self._capacity)
         if too_much:
             raise Refused(
@@ -137,7 +141,7 @@ class LocalManager:
 
     async def update(self, handle: Handle, walltime: timedelta) -> None:
         """Change the walltime, counted from the start."""
-        await self._wish(handle, f"walltime-{walltime.total_seconds():g}")
+        await self._wish(handle, f"walltime-{walltime.total_seconds()!r}")
 
     async def sweep(self, installation: str) -> Sequence[Stray]:
         """List the jobs that are kept here."""
@@ -167,7 +171,10 @@ class LocalManager:
         return await asyncio.to_thread(probing.probe, self._spool, self._capacity)
 
     async def aclose(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: nothing is kept open."""
+
+    def _cannot_write(self, trouble: OSError) -> str:
+        return f"`local` cannot write to `{self._spool.place}`: {trouble.strerror}"
 
     def _options(self, job: Job) -> JobOptions:
         mine = read_options(job.spec.options, JobOptions)
@@ -194,9 +201,8 @@ class LocalManager:
                 self._spool.wish(order.key, "new")
                 failpoint("local.submit.announced")
         except OSError as trouble:
-            words = f"`local` cannot write to `{self._spool.place}`: {trouble.strerror}"
             kind = Uncertain if folder.exists() else Unavailable
-            raise kind(words, hint="is the disk full, or read-only?") from trouble
+            raise kind(self._cannot_write(trouble), hint=_DISK) from trouble
 
     async def _wish(self, handle: Handle, what: str, *, instead_of: str = "") -> None:
         key = handle.key or handle.id
@@ -208,8 +214,7 @@ class LocalManager:
         try:
             self._spool.wish(key, what, instead_of=instead_of)
         except OSError as trouble:
-            words = f"`local` cannot write to `{self._spool.place}`: {trouble.strerror}"
-            raise Unavailable(words, hint="is the disk full, or read-only?") from trouble
+            raise Unavailable(self._cannot_write(trouble), hint=_DISK) from trouble
         await self._wake()
 
     async def _see_to(self, new: Sequence[str], *, lives: bool) -> None:
@@ -220,8 +225,10 @@ class LocalManager:
             await self._summon()
 
     async def _wake(self) -> None:
+        """Let the supervisor look; where none can be started, the next observation tries again, and says so."""
         if not self._tell_supervisor():
-            await self._summon()
+            with contextlib.suppress(Unavailable):
+                await self._summon()
 
     def _tell_supervisor(self) -> bool:
         try:
@@ -236,7 +243,7 @@ class LocalManager:
         self._summoned_at = now
         try:
             await asyncio.to_thread(summon, self._home, idle=self._idle, contain=self._contain)
-        except (OSError, ValueError) as trouble:
+        except (OSError, ValueError, subprocess.SubprocessError) as trouble:
             raise Unavailable(f"`local` cannot start its supervisor: {trouble}") from trouble
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from bascule.managers.local import slots
 from bascule.managers.local.records import Capacity, Outline, State
 
@@ -25,6 +27,20 @@ class Waiting(NamedTuple):
     def is_held(self) -> bool:
         """Tell whether somebody keeps it from starting."""
         return self.state.ours or self.state.users
+
+    def as_wished(self, what: str, value: str) -> Waiting:
+        """Return it as it is after a wish."""
+        state = self.state
+        match what:
+            case "hold":
+                state = replace(state, users=True, why="")
+            case "unhold":
+                state = replace(state, users=False, why="")
+            case "release":
+                state = replace(state, ours=False, why="")
+            case "walltime":
+                state = replace(state, walltime=float(value))
+        return self._replace(state=state)
 
 
 class Queue:

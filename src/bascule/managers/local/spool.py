@@ -30,6 +30,7 @@ from typing import NamedTuple
 import msgspec
 
 from bascule.failpoints import failpoint
+from bascule.managers.local.files import content_of, replace_file, sync_folder
 from bascule.managers.local.records import (
     Capacity,
     Order,
@@ -51,31 +52,6 @@ class Wish(NamedTuple):
     key: str
     what: str
     name: str
-
-
-def replace_file(path: Path, data: bytes, *, durable: bool) -> None:
-    """Put *data* at *path* as a whole; *durable* survives a loss of power."""
-    torn = path.with_name(f"{path.name}.new")
-    descriptor = os.open(torn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        while data:
-            data = data[os.write(descriptor, data) :]
-        if durable:
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    torn.rename(path)
-    if durable:
-        sync_folder(path.parent)
-
-
-def sync_folder(path: Path) -> None:
-    """Make the names in *path* survive a loss of power."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class Spool:
@@ -193,14 +169,14 @@ class Spool:
 
     def outline(self, key: str) -> Outline | None:
         """Return the order of *key* without what is needed only to start it; None where there is none."""
-        data = _content(self.folder(key) / "order")
+        data = content_of(self.folder(key) / "order")
         with contextlib.suppress(msgspec.MsgspecError):
             return decode_outline(data)
         return None
 
     def order(self, key: str) -> Order | None:
         """Return the whole order of *key*; None where there is none."""
-        data = _content(self.folder(key) / "order")
+        data = content_of(self.folder(key) / "order")
         with contextlib.suppress(msgspec.MsgspecError):
             return decode_order(data)
         return None
@@ -215,9 +191,17 @@ class Spool:
         if state is not None and state.is_over:
             return state
         launch = state.launch if state is not None else 0
-        while (intent := self.folder(key) / f"intent.{launch + 1}").exists():
+        while (intended := self._intended(key, launch + 1)) is not None:
             launch += 1
-            state = self._read_state(intent) or State("starting", 0.0, launch=launch)
+            state = intended
+        return state
+
+    def _intended(self, key: str, launch: int) -> State | None:
+        """Return the state before a launch; None where that never was, since nothing starts before it is synced."""
+        folder = self.folder(key)
+        state = self._read_state(folder / f"intent.{launch}")
+        if state is None and (folder / f"begun.{launch}").exists():
+            return State("starting", 0.0, launch=launch)  # damaged since
         return state
 
     def save(self, key: str, state: State, *, durable: bool) -> None:
@@ -230,12 +214,12 @@ class Spool:
 
     def _read_state(self, path: Path) -> State | None:
         with contextlib.suppress(msgspec.MsgspecError):
-            return decode_state(_content(path))
+            return decode_state(content_of(path))
         return None
 
     def capacity(self) -> Capacity | None:
         """Return how much may be used at once; None where nobody has said."""
-        data = _content(self.place / "capacity")
+        data = content_of(self.place / "capacity")
         with contextlib.suppress(msgspec.MsgspecError):
             return decode_capacity(data)
         return None
@@ -257,10 +241,3 @@ class Spool:
         with contextlib.suppress(FileNotFoundError):
             self.folder(key).rename(gone)
             shutil.rmtree(gone)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""

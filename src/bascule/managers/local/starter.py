@@ -7,7 +7,6 @@ file exclusively, which a later supervisor uses to find out, or to prevent.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Sequence
 
@@ -60,10 +59,6 @@ class Starter:
         except (launch.TryLater, OSError) as trouble:
             cgroups.remove(groups)
             return replace(state, launch=intent.launch, why=f"cannot start now: {trouble}"), trouble
-        # It runs: from here on no trouble may lead back to the queue.
-        with contextlib.suppress(OSError):
-            self._spool.save(outline.key, started, durable=False)
-        failpoint("local.started")
         return started, None
 
     def _launch(self, intent: State, key: str, all_gpus: int) -> State:

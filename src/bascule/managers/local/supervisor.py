@@ -59,7 +59,7 @@ class Supervisor:
                 os.close(wake)
                 if not self._spool.read_wishes():
                     break
-                wake = self._open_wake()
+                wake, busy_at = self._open_wake(), now()
             due = self._work.next_look(now())
             if self._work.is_empty:
                 due = min(due, busy_at + self._idle)

@@ -17,6 +17,7 @@ from bascule.failpoints import failpoint
 from bascule.managers.local import cgroups, traces
 from bascule.managers.local.course import Run
 from bascule.managers.local.journal import Journal
+from bascule.managers.local.ledger import Ledger
 from bascule.managers.local.processes import boot, relatives, send, signal_number
 from bascule.managers.local.queue import Queue, Waiting
 from bascule.managers.local.records import CANCEL, End, Outline, State
@@ -44,13 +45,12 @@ class Workload:
         self._starter = Starter(spool, groups, self._boot)
         self._paused_until = 0.0
         self._more_to_start = False
-        self._news = True
-        self._unsaved: dict[str, State] = {}
+        self._ledger = Ledger(spool, journal)
 
     @property
     def is_empty(self) -> bool:
         """Tell whether there is nothing to look after."""
-        return not (self.runs or len(self._queue) or self._unsaved)
+        return not (self.runs or len(self._queue)) and self._ledger.is_clear
 
     def next_look(self, now: float) -> float:
         """Return when something is due, in seconds since boot."""
@@ -77,8 +77,6 @@ class Workload:
             self._end(key, state or State("queued", time.time()), lost)
         for outline, state in sorted(found, key=lambda pair: (pair[0].at, pair[0].key)):
             self._take_up(outline, state)
-            if state is not None and outline.key not in self._unsaved and self._spool.state(outline.key) is None:
-                self._save_if_possible(outline.key, state)  # the file was torn; observers read it too
         keep = {group for run in self.runs.values() for group in run.state.groups}
         cgroups.remove(tuple(self._groups.strays() - keep))
 
@@ -88,17 +86,19 @@ class Workload:
             try:
                 self._see_to(wish)
             except OSError as trouble:
-                self._pause("wish.delayed", trouble, key=wish.key)
+                self._log("wish.delayed", key=wish.key, trouble=trouble)
+                self._pause()
                 continue
+            except (KeyError, ValueError) as nonsense:
+                self._log("wish.unknown", key=wish.key, what=wish.what, trouble=nonsense)
             failpoint("local.wish.seen")
             self._spool.grant(wish)
 
     def look_after(self) -> None:
         """Look at the started jobs that are due."""
         now = self._now()
-        if now >= self._paused_until:
-            for key, state in list(self._unsaved.items()):
-                self._write_down_end(key, state)
+        if now >= self._paused_until and not self._ledger.try_again():
+            self._pause()
         due = [run for run in self.runs.values() if run.look_at <= now]
         before = {run.key: run.state for run in due}
         for run in due:
@@ -116,7 +116,7 @@ class Workload:
                 run.warn(family)
                 self._log("job.warned", key=run.key)
             if run.state != before[run.key]:
-                self._save_if_possible(run.key, run.state)
+                self._ledger.save_if_possible(run.key, run.state)
 
     def start_what_fits(self) -> None:
         """Start jobs in the order of their submission, as far as there is room."""
@@ -139,10 +139,8 @@ class Workload:
         self._more_to_start = True
 
     def tell(self) -> None:
-        """Let observers know that something has changed."""
-        if self._news:
-            self._spool.tell()
-            self._news = False
+        """Let observers know what has changed."""
+        self._ledger.tell()
 
     def ended(self, pid: int, status: int) -> None:
         """Take note of a child that was reaped."""
@@ -153,10 +151,11 @@ class Workload:
     def _take_up(self, outline: Outline, state: State | None) -> None:
         if state is None:
             state = State("queued", outline.at, ours=outline.ours, users=outline.users, walltime=outline.walltime)
-            self._save(outline.key, state)
+            self._ledger.save_if_possible(outline.key, state)
             failpoint("local.taken")
         elif state.word == "starting" and self._never_begins(outline.key, state):
             state = replace(state, word="queued", wrapper=None)
+        self._ledger.mend(outline.key, state)
         if state.word == "queued":
             self._queue.add(Waiting(outline, state))
             return
@@ -178,7 +177,7 @@ class Workload:
             return
         if wish.key not in self._queue:
             state, outline = self._spool.progress(wish.key), self._spool.outline(wish.key)
-            if outline is None or (state is not None and state.is_over) or wish.key in self._unsaved:
+            if outline is None or (state is not None and state.is_over) or wish.key in self._ledger:
                 return
             self._take_up(outline, state)
         waiting = self._queue.get(wish.key)
@@ -186,25 +185,17 @@ class Workload:
             self._see_to_waiting(waiting, what, value)
 
     def _see_to_waiting(self, waiting: Waiting, what: str, value: str) -> None:
-        key, state = waiting.outline.key, waiting.state
-        match what:
-            case "cancel":
-                self._queue.remove(key)
-                self._log("job.cancelled", key=key)
-                self._end(key, state, End(Phase.CANCELLED, "", "cancelled before it started"))
-                return
-            case "hold":
-                state = replace(state, users=True)
-            case "unhold":
-                state = replace(state, users=False)
-            case "release":
-                state = replace(state, ours=False)
-            case "walltime":
-                state = replace(state, walltime=float(value))
-        if state != waiting.state:
-            state = replace(state, why="")
-            self._save(key, state)
-            self._queue.add(Waiting(waiting.outline, state))
+        key = waiting.outline.key
+        if what == "cancel":
+            self._queue.remove(key)
+            self._log("job.cancelled", key=key)
+            self._end(key, waiting.state, End(Phase.CANCELLED, "", "cancelled before it started"))
+            return
+        changed = waiting.as_wished(what, value)
+        self._ledger.mend(key, changed.state)
+        if changed != waiting:
+            self._ledger.save(key, changed.state)
+            self._queue.add(changed)
 
     def _see_to_running(self, run: Run, what: str, value: str) -> None:
         before = run.state
@@ -217,65 +208,43 @@ class Workload:
             case "signal":
                 send((one.birth for one in relatives({run.key: run.marks})[run.key]), signal_number(value))
         if run.state != before:
-            self._save(run.key, run.state)
+            self._ledger.save(run.key, run.state)
 
     def _start(self, waiting: Waiting) -> None:
         key = waiting.outline.key
         self._queue.remove(key)
         taken = [number for run in self.runs.values() for number in run.state.gpus]
         state, trouble = self._starter.start(waiting, self._queue.capacity.gpus, taken)
-        self._news = True
         if trouble is not None:
             self._queue.add(Waiting(waiting.outline, state), first=True)
-            self._save_if_possible(key, state)
-            self._pause("start.delayed", trouble, key=key)
+            self._log("start.delayed", key=key, trouble=trouble)
+            self._ledger.save_if_possible(key, state)
+            self._pause()
         elif state.end is not None:
-            self._log("job.over", key=key, reason=state.end.reason)
-            self._write_down_end(key, state)
+            self._close(key, state)
         else:
             self.runs[key] = Run(waiting.outline, state, self._spool, ours=True)
+            self._ledger.save_if_possible(key, state)
+            failpoint("local.started")
             self._log("job.started", key=key, pid=state.wrapper and state.wrapper.pid)
 
     def _explain(self, waiting: Waiting, why: str) -> None:
         if waiting.state.why != why:
             state = replace(waiting.state, why=why)
-            self._queue.explained(Waiting(waiting.outline, state))
-            self._save_if_possible(waiting.outline.key, state)
+            self._queue.explained(waiting._replace(state=state))
+            self._ledger.save_if_possible(waiting.outline.key, state)
 
     def _finish(self, run: Run) -> None:
-        state = run.conclude(self._boot)
         self.runs.pop(run.key, None)
-        if state.end is not None:
-            self._log("job.over", key=run.key, phase=state.end.phase, reason=state.end.reason)
-        self._write_down_end(run.key, state)
+        self._close(run.key, run.conclude(self._boot))
+
+    def _close(self, key: str, state: State) -> None:
+        if not self._ledger.close(key, state):
+            self._pause()
 
     def _end(self, key: str, state: State, end: End) -> None:
-        self._write_down_end(key, replace(state, word="over", why="", finished=time.time(), end=end))
+        if not self._ledger.end(key, state, end):
+            self._pause()
 
-    def _write_down_end(self, key: str, state: State) -> None:
-        self._unsaved[key] = state
-        try:
-            self._spool.save(key, state, durable=True)
-            failpoint("local.over")
-            self._spool.scrub(key)
-        except FileNotFoundError:
-            self._log("job.vanished", key=key)  # its folder was removed by somebody
-        except OSError as trouble:
-            self._pause("end.delayed", trouble, key=key)
-            return
-        self._news = True
-        del self._unsaved[key]
-
-    def _save(self, key: str, state: State) -> None:
-        self._spool.save(key, state, durable=False)
-        self._news = True
-
-    def _save_if_possible(self, key: str, state: State) -> None:
-        try:
-            self._save(key, state)
-        except OSError as trouble:
-            self._log("state.unsaved", key=key, trouble=trouble)
-
-    def _pause(self, event: str, trouble: Exception, *, key: str) -> None:
-        self._log(event, key=key, trouble=trouble)
+    def _pause(self) -> None:
         self._paused_until = self._now() + _PAUSE

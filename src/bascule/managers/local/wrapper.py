@@ -48,11 +48,12 @@ exec 3>&2 2>|"$folder/shell.$n"
         shift
     done
     shift
+    # A shell that cannot execute it leaves, and runs the trap. Only bash drops the trap, and must not be a subshell.
     trap 'echo "$? ." >"$folder/failed.$n"' EXIT
-    # bash leaves without running the trap when it cannot execute, except with this; others do not know it.
-    command -v shopt >/dev/null && shopt -s execfail
+    if command -v shopt >/dev/null; then
+        set -- "$BASH" -c 'shopt -s execfail; exec "$@"; set -- "$?"; echo "$1 ." >"$0"; exit "$1"' "$folder/failed.$n" "$@"
+    fi
     exec "$@"
-    exit
 ) 2>&3 3>&-
 code=$?
 
