@@ -14,6 +14,8 @@ import pytest
 
 from tests.needs import missing
 
+pytest_plugins = ["tests.testbed.fixtures"]
+
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 
