@@ -41,9 +41,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Return the virtual seconds since the loop was made."""
         return self._virtual_now
 
-    def run_in_executor(
-        self, executor: object, func: Callable[[Unpack[Ts]], T], *args: *Ts
-    ) -> asyncio.Future[T]:
+    def run_in_executor(self, executor: object, func: Callable[[Unpack[Ts]], T], *args: *Ts) -> asyncio.Future[T]:
         """Call *func* now: threads would make the course of a test a matter of luck."""
         future: asyncio.Future[T] = self.create_future()
         try:
