@@ -127,7 +127,7 @@ class FakeSlurmrestd:
                 self.crimes.append("DELETE of all jobs")
                 return 200, self._whole()
         if number is None:
-            return (405 if self.old else 404), "wrong method or path"
+            return (405 if self.old and rest in {"jobs", "ping", "job/submit"} else 404), "wrong method or path"
         if method == "GET":
             return 200, self._whole(jobs=[shapes.live(self.cluster.job(int(number[1])), old=self.old)])
         if method == "POST":

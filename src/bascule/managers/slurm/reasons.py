@@ -44,7 +44,7 @@ SENTENCES = {
     "TimeLimit": "reached its walltime",
     "RaisedSignal": "was ended by a signal",
     "NonZeroExitCode": "ended with an exit code that is not zero",
-    "SystemFailure": "Slurm or the system below it has failed",
+    "SystemFailure": "failed with Slurm or the system below it",
     "InactiveLimit": "was inactive for too long",
     "PowerNotAvail": "waits for power",
     "PowerReserved": "waits for power",
