@@ -191,6 +191,14 @@ class TestStop:
 
         assert (Phase.PENDING, Reason.SUSPENDED, 2) == (plan.status.phase, plan.status.reason, plan.status.attempt)
 
+    def test_a_suspend_that_was_taken_back_in_time_leaves_no_trace(self):
+        """Else the job says Cancelling for ever, and a lost node gets it no second attempt."""
+        stop = Stop(StopCause.SUSPEND, since=ago(minutes=1))
+
+        plan = decide(job(outside(stop=stop, reason=Reason.CANCELLING)), seen(), NOW)
+
+        assert (None, "", None) == (plan.status.stop, plan.status.reason, plan.action)
+
     def test_the_running_deadline_is_ours(self):
         limits = Deadlines(running=Duration.parse("5m"))
         stopped = decide(job(outside(), deadlines=limits), seen(), NOW)

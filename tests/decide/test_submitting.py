@@ -66,6 +66,18 @@ class TestAnswers:
         assert Reason.SUBMIT_UNCERTAIN == plan.status.reason
         assert isinstance(later.action, Find)
 
+    def test_a_slow_answer_does_not_make_the_job_lost(self):
+        """
+        The submit took longer than the settling time; the queue shows the job a moment later.
+        """
+        asked = intended(asked_at=ago(seconds=90))
+        submitted = decide(job(asked), seen(happened=Happened(SUBMIT, Done(Handle("4711", KEY)))), NOW).status
+        absent = Absent("the live view and the history were read", as_of=NOW)
+
+        plan = decide(job(submitted), seen(news=absent), NOW)
+
+        assert Phase.SUBMITTING == plan.status.phase
+
 
 class TestSearch:
     def test_a_new_process_looks_before_it_does_anything(self):

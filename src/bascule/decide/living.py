@@ -221,6 +221,9 @@ def _next(job: Job, status: JobStatus, handle: Handle, seen: Seen, now: datetime
         if left <= 0 and not failed:
             return Plan(status=status, action=Cancel(handle))
         return Plan(status=status, look_again_in=max(left, 1.0) if not failed else retry_after)
+    if status.stop is not None:
+        # Taken back before the manager was asked: whatever happens now is the job's own doing.
+        status = replace(status, stop=None, reason="")
     if status.phase is Phase.UNKNOWN:
         waits.append(CANNOT_TELL_AGAIN)
         return Plan(status=status, look_again_in=min(waits))

@@ -73,8 +73,11 @@ def _have(job: Job, handle: Handle, seen: Seen, now: datetime, *, because: str) 
         unknown_since=None,
         phase=Phase.SUBMITTING,
     )
-    if status.intent is not None and not status.intent.held:
-        status = replace(status, phase=Phase.QUEUED, released_at=now)
+    if (intent := status.intent) is not None:
+        # The answer may have been long on its way: the job is as new as the answer, and may yet have to appear.
+        status = replace(status, intent=replace(intent, asked_at=now))
+        if not intent.held:
+            status = replace(status, phase=Phase.QUEUED, released_at=now)
     onward = living(replace(job, status=status), handle, replace(seen, happened=None, news=None), now)
     return onward.and_event(Event(now, "Submitted", because))
 
