@@ -2,21 +2,26 @@
 Processes of a simulation: tasks on one virtual loop that can be killed or frozen together.
 
 Everything a process runs carries the process in its context, so that the loop can ask,
-before each callback, whether its process still lives. A killed process runs nothing any
+before each step, whether its process still lives. A killed process runs nothing any
 more, not even its clean-up; a frozen one finds, when it is thawed, that all its timers are due.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
-from tests.virtual import VirtualLoop
+from tests.virtual import Deadlock, VirtualLoop
 
 _PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
+
+
+class Endless(Exception):
+    """The simulation takes more steps than any life should: something goes round in circles."""
 
 
 class Process:
@@ -27,8 +32,8 @@ class Process:
         self.dead = False
         self.frozen = False
         self.steps = 0
-        self.strikes: list[tuple[int, Callable[[], None]]] = []
-        self._parked: list[tuple[Callable[..., object], tuple[Any, ...], Context, asyncio.Handle]] = []
+        self._strikes: list[tuple[int, Callable[[], None]]] = []
+        self._parked: list[asyncio.Handle] = []
 
     def start(self, loop: ProcessLoop, main: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         """Run *main* and all that it starts as this process."""
@@ -37,8 +42,9 @@ class Process:
         return loop.create_task(main, name=self.name, context=context)
 
     def strike(self, steps: int, what: Callable[[], None]) -> None:
-        """Let *what* happen to this process before its callback after so many more *steps*."""
-        self.strikes.append((self.steps + steps, what))
+        """Let *what* happen to this process before the step that comes after so many more *steps*."""
+        self._strikes.append((self.steps + steps, what))
+        self._strikes.sort(key=lambda strike: strike[0])
 
     def kill(self) -> None:
         """Run nothing of it any more."""
@@ -53,55 +59,66 @@ class Process:
         """Let it go on where it was."""
         self.frozen = False
         parked, self._parked = self._parked, []
-        for callback, args, context, handle in parked:
-            if not handle.cancelled():
-                loop.call_soon(callback, *args, context=context)
+        loop.resume(parked)
 
-    def run(
-        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context, cell: list[asyncio.Handle]
-    ) -> None:
-        """Run one callback, if the process is in a state to."""
+    def admits(self, step: asyncio.Handle) -> bool:
+        """Tell whether the process is in a state to make this *step* now."""
         self.steps += 1
-        while self.strikes and self.strikes[0][0] <= self.steps:
-            self.strikes.pop(0)[1]()
+        while self._strikes and self._strikes[0][0] <= self.steps:
+            self._strikes.pop(0)[1]()
         if self.dead:
-            return
+            return False
         if self.frozen:
-            self._parked.append((callback, args, context, cell[0]))
-            return
-        callback(*args)
+            self._parked.append(step)
+            return False
+        return True
+
+
+class _Step(asyncio.Handle):
+    """A callback that knows its process."""
+
+    __slots__ = ("process",)
+
+
+class _TimedStep(asyncio.TimerHandle):
+    """A callback for later that knows its process."""
+
+    __slots__ = ("process",)
 
 
 class ProcessLoop(VirtualLoop):
-    """A virtual loop that knows which process each callback belongs to."""
+    """A virtual loop that knows which process each step belongs to, and gives up after *most_steps*."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_steps: int = 10**9) -> None:
         self._tasks: list[asyncio.Task[Any]] = []
+        self._most_steps = most_steps
+        self.steps = 0
         super().__init__()
         self.set_task_factory(self._make_task)
         self.set_exception_handler(lambda loop, context: None)
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:
-        """Schedule as the loop does, behind the process's gate."""
-        context = context if context is not None else copy_context()
-        process = context.get(_PROCESS)
-        if process is None:
-            return super().call_soon(callback, *args, context=context)
-        cell: list[asyncio.Handle] = []
-        handle = super().call_soon(process.run, callback, args, context, cell, context=context)
-        cell.append(handle)
-        return handle
+        """Schedule as any loop does, with the process that asks."""
+        if context is None:
+            context = copy_context()
+        step = _Step(callback, args, self, context)
+        step.process = context.get(_PROCESS)
+        self._ready.append(step)  # type: ignore[attr-defined]
+        return step
 
     def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:
-        """Schedule as the loop does, behind the process's gate."""
-        context = context if context is not None else copy_context()
-        process = context.get(_PROCESS)
-        if process is None:
-            return super().call_at(when, callback, *args, context=context)
-        cell: list[asyncio.Handle] = []
-        handle = super().call_at(when, process.run, callback, args, context, cell, context=context)
-        cell.append(handle)
-        return handle
+        """Schedule as any loop does, with the process that asks."""
+        if context is None:
+            context = copy_context()
+        step = _TimedStep(when, callback, args, self, context)
+        step.process = context.get(_PROCESS)
+        step._scheduled = True  # type: ignore[attr-defined]
+        heapq.heappush(self._scheduled, step)  # type: ignore[attr-defined]
+        return step
+
+    def resume(self, steps: list[asyncio.Handle]) -> None:
+        """Make *steps* that had to wait, now."""
+        self._ready.extend(steps)  # type: ignore[attr-defined]
 
     def bury(self) -> None:
         """Drop the tasks of the dead, which would otherwise complain, or clean up after their death."""
@@ -114,6 +131,29 @@ class ProcessLoop(VirtualLoop):
         self._tasks.clear()
         self._ready.clear()  # type: ignore[attr-defined]
         self._scheduled.clear()  # type: ignore[attr-defined]
+
+    def _run_once(self) -> None:
+        """One turn, as in asyncio, but with no system call: nothing comes from outside."""
+        ready, scheduled = self._ready, self._scheduled  # type: ignore[attr-defined]
+        if not ready:
+            while scheduled and scheduled[0]._cancelled:
+                heapq.heappop(scheduled)
+            if not scheduled:
+                raise Deadlock("every task waits for another")
+            now = self._virtual_now = max(self._virtual_now, scheduled[0]._when)
+            while scheduled and scheduled[0]._when <= now:
+                ready.append(heapq.heappop(scheduled))
+        count = len(ready)
+        self.steps += count
+        if self.steps > self._most_steps:
+            raise Endless(f"no end after {self.steps} steps")
+        for _ in range(count):
+            step = ready.popleft()
+            if not step._cancelled and (step.process is None or step.process.admits(step)):
+                step._run()
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Cancelled timers are dropped when their time has come."""
 
     def _make_task(self, loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> asyncio.Task[Any]:
         task = asyncio.Task(coro, loop=loop, **options)

@@ -1,8 +1,8 @@
 """
 One run of a story: the production core, store and monitors, over a fake outside world.
 
-Nothing in here decides: it starts processes, lets the story's deeds happen, and waits
-until everything is over, or until it should have been.
+Nothing in here decides: it starts processes, lets the story's deeds happen (`deeds`), and
+waits until everything is over, or until it should have been.
 """
 
 from __future__ import annotations
@@ -10,88 +10,286 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from contextvars import Context
-from dataclasses import dataclass, field
-from datetime import timedelta
-from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import structlog
 
-from bascule.bridge.admission import change
-from bascule.errors import Error
-from bascule.model import Duration, Job, Limits, Phase, Ref, Target, TargetSpec
+from bascule.errors import Error, Fenced
+from bascule.model import Duration, Event, Job, Limits, Target, TargetSpec
 from bascule.platforms.embedded import open_store
 from bascule.platforms.embedded.settings import Settings
 from bascule.platforms.embedded.store import Store
 from bascule.ports import Selector
 from bascule.runner import Pace, Runner
-from tests.fakes.course import OutsideJob
-from tests.fakes.ledger import Ledger
 from tests.fakes.manager import FakeManager
 from tests.fakes.outside import Outside
-from tests.simulation.processes import Process, ProcessLoop
-from tests.simulation.story import Deed, SeededWeather, Story
-from tests.virtual import FakeClock
+from tests.simulation.deeds import Deeds
+from tests.simulation.disk import Disk
+from tests.simulation.notices import confuse
+from tests.simulation.processes import Endless, Process, ProcessLoop
+from tests.simulation.record import Record, Saved
+from tests.simulation.story import Story
+from tests.simulation.weather import SeededWeather
+from tests.virtual import Deadlock, FakeClock
 
 PACE = Pace(workers=4, per_target=4, resync=900.0, first_sweep=20.0, sweep=60.0)
-HORIZON = 4 * 3600.0
-SETTLED = 200.0
+HORIZON = 3600.0
+SETTLED = 140.0
 """Seconds that pass after all is over, in which nothing may happen any more but sweeping."""
-
-
-@dataclass
-class Record:
-    """What the judge is given."""
-
-    story: Story
-    ledger: Ledger
-    living: list[OutsideJob] = field(default_factory=list)
-    jobs: dict[str, Job] = field(default_factory=dict)
-    finals: dict[str, tuple[int, Phase]] = field(default_factory=dict)
-    cancelled_at: dict[str, float] = field(default_factory=dict)
-    epochs: list[tuple[int, int]] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    removed: dict[str, float] = field(default_factory=dict)
-    crashes: list[str] = field(default_factory=list)
-    polls: int = 0
-    instances: int = 1
-    seconds: float = 0.0
-    steps: int = 0
-
-    @property
-    def trace(self) -> str:
-        """Return a digest of everything that happened: the same seed gives the same."""
-        lines = [f"{one.at:.6f} {one.what} {one.id} {one.key} {one.note}" for one in self.ledger]
-        lines += [f"{name} {job.status.phase} {job.status.attempt}" for name, job in sorted(self.jobs.items())]
-        return sha256("\n".join(lines).encode()).hexdigest()[:16]
+MOST_STEPS = 60_000
+"""Callbacks in one run; a long one has a tenth."""
+FOR_EVER = 1e9
+NO_MOUNTS = Path("/dev/null")
 
 
 def tell(story: Story, folder: Path) -> Record:
-    """Let *story* happen in *folder*, which must hold a prepared home (`prepare`); return what came of it."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50), cache_logger_on_first_use=False)
-    loop = ProcessLoop()
+    """Let *story* happen in *folder*, which must hold a prepared home (`homes`); return what came of it."""
+    loop = ProcessLoop(most_steps=MOST_STEPS)
     asyncio.set_event_loop(loop)
+    world = World(story, folder, loop)
+    structlog.configure(
+        processors=[world.overhear],
+        wrapper_class=structlog.make_filtering_bound_logger(40),
+        cache_logger_on_first_use=False,
+    )
     try:
-        return loop.run_until_complete(_World(story, folder, loop).happen())
+        loop.run_until_complete(world.happen())
+    except (Deadlock, Endless) as end:
+        world.record.wrong.append(str(end))
     finally:
         loop.bury()
         asyncio.set_event_loop(None)
         loop.close()
+    world.record.steps = loop.steps
+    return world.record
 
 
-def prepare(folder: Path) -> None:
+class World:
+    """The processes, the manager, and the people of one run."""
+
+    def __init__(self, story: Story, folder: Path, loop: ProcessLoop) -> None:
+        self.story = story
+        self.folder = folder
+        self.loop = loop
+        self.luck = Random(story.seed + 1)
+        self.clock = FakeClock()
+        self.disk = Disk()
+        self.outside = Outside(self.clock, history=story.abilities.history)
+        self.outside.courses = story.courses
+        self.outside.purge_after = story.purge_after
+        self.outside.keeps_for = story.purge_after or FOR_EVER
+        self.outside.completes_in = story.completes_in
+        self.outside.appears_after = story.appears_after
+        self.record = Record(story, self.outside._ledger)
+        self.leader: Process | None = None
+        self.processes: list[Process] = []
+        self.backup = b""
+        self.front: Store | None = None
+        self._way_in = AsyncExitStack()
+        self._stores: dict[Process, Store] = {}
+        self._requests: list[Counter[str]] = []
+
+    async def happen(self) -> None:
+        """Let it all happen."""
+        deeds = Deeds(self)
+        await self.let_people_in()
+        if self.story.active_jobs is not None:
+            target = _target(self.story.active_jobs)
+            await deeds.insist(lambda front: front.put_target(target))
+        self.start_driver()
+        for at, job in self.story.jobs:
+            self.later(at, deeds.create, job)
+        for deed in self.story.deeds:
+            self.later(deed.at, deeds.do, deed)
+        await self._until_over()
+        await self._look_at_the_end()
+
+    def later(self, seconds: float, what: Callable[..., Coroutine[Any, Any, None]], *of: object) -> None:
+        """Let the world, and no process in it, do something."""
+
+        def begin() -> None:
+            self.loop.create_task(what(*of), name=what.__name__, context=Context())
+
+        self.loop.call_later(seconds, begin, context=Context())
+
+    # Processes
+
+    def start_driver(self) -> None:
+        """Start a process that drives as soon as nobody else does."""
+        self.record.drivers += 1
+        process = Process(f"driver-{self.record.drivers}")
+        self.processes.append(process)
+        process.start(self.loop, self._live(process))
+
+    def kill(self, process: Process) -> None:
+        """Let it die where it stands; the kernel gives its lock back."""
+        process.kill()
+        self.unlock(process)
+        if process in self.processes:
+            self.processes.remove(process)
+
+    def unlock(self, process: Process) -> None:
+        """Take the right to drive from *process*, which does not know."""
+        store = self._stores.get(process)
+        if store is not None:
+            store._lock.release()
+        if process is self.leader:
+            self.leader = None
+
+    def poke(self) -> None:
+        """Somebody wrote: let every driver see it."""
+        for store in self._stores.values():
+            for wake in store._wakes:
+                wake.set()
+
+    async def _live(self, process: Process) -> None:
+        """Live as `bascule serve` does; what ended by an error is started again by the machine."""
+        try:
+            await self._drive(process)
+        except* Error as end:
+            self._note(f"{process.name} ended: {end.exceptions[0]!r}")
+            if not end.subgroup(Fenced):
+                self.later(5.0, self._start_again)
+        except* Exception as end:
+            self.record.wrong.append(f"{process.name} died: {end.exceptions[0]!r}")
+        if process is self.leader:
+            self.leader = None
+
+    async def _start_again(self) -> None:
+        self.start_driver()
+
+    async def _drive(self, process: Process) -> None:
+        luck = Random(self.luck.random())
+        weather = SeededWeather(self.story, luck, self.loop.time)
+        manager = FakeManager(self.outside, self.story.abilities, clock=self.clock, weather=weather)
+        self._requests.append(manager.requests)
+
+        async def connect(target: Target, namespace: str) -> FakeManager:
+            return manager
+
+        async with open_store(self.folder, self.clock, settings=_settings(self.luck)) as store:
+            self.disk.put_under(store, luck)
+            if self.story.confused_notices:
+                confuse(store, luck)
+            self._observe(store, process)
+            while not await store.lead():
+                await self.clock.sleep(2.0)
+            self._stores[process] = store
+            self.leader = process
+            self.record.epochs.append((store._epoch, store._reader.meta()[2]))
+            await Runner(store, connect, self.clock, pace=PACE, luck=luck).run()
+
+    def _observe(self, store: Store, process: Process) -> None:
+        """Watch what is saved: a final phase may be saved once, and never be left."""
+        save, remove = store.save, store.remove
+        record = self.record
+
+        async def saved(job: Job, events: Sequence[Event] = ()) -> Job:
+            result = await save(job, events)
+            self._judge_save(process, store._epoch, result)
+            return result
+
+        async def removed(job: Job) -> None:
+            await remove(job)
+            record.saves.append(Saved(self.loop.time(), process.name, store._epoch, job, removed=True))
+
+        store.save, store.remove = saved, removed  # type: ignore[method-assign]
+
+    def _judge_save(self, process: Process, own_epoch: int, job: Job) -> None:
+        """Look at what can only be seen while it happens."""
+        record, version, phase = self.record, int(job.version), job.status.phase
+        record.saves.append(Saved(self.loop.time(), process.name, own_epoch, job))
+        final = record.finals.get(job.uid)
+        if final is not None and version > final[0] and phase is not final[1]:
+            record.wrong.append(f"{job.name} left {final[1]} for {phase}")
+        if phase.is_final:
+            record.finals[job.uid] = (version, phase)
+        if any(epoch > own_epoch and since < version for epoch, since in record.epochs):
+            record.wrong.append(f"{process.name} saved {job.name} after another had taken over")
+
+    # The home
+
+    async def let_people_in(self) -> None:
+        """Open the home for people."""
+        self.front = await self._way_in.enter_async_context(
+            open_store(self.folder, self.clock, settings=_settings(self.luck))
+        )
+
+    async def show_people_out(self) -> None:
+        """Close the home for people."""
+        self.front = None
+        await self._way_in.aclose()
+
+    # The end
+
+    async def _until_over(self) -> None:
+        await asyncio.sleep(self.story.ends_at + 6)
+        while self.loop.time() < HORIZON:
+            if self.front is not None and not [job async for job in self.front.list(Selector(live=True))]:
+                break
+            await asyncio.sleep(10)
+        await asyncio.sleep(SETTLED)
+
+    async def _look_at_the_end(self) -> None:
+        if self.front is not None:
+            async for job in self.front.list(Selector()):
+                self.record.jobs[job.name] = job
+        self.outside.ledger  # noqa: B018 - lets everything happen that was due
+        self.record.instances = self.outside.instance
+        self.record.left = list(self.outside.live.values())
+        self.record.seconds = self.loop.time()
+        for process in self.processes:
+            process.kill()
+        total: Counter[str] = sum(self._requests, Counter())
+        self.record.requests = dict(total)
+        await self.show_people_out()
+
+    def _note(self, what: str) -> None:
+        self.record.deeds.append((self.loop.time(), what))
+
+    def overhear(self, logger: object, level: str, event: dict[str, Any]) -> dict[str, Any]:
+        """Take what the code under test itself calls an error for one."""
+        self.record.wrong.append(f"{event['event']} {event.get('key', '')}: {_raised()}")
+        raise structlog.DropEvent
+
+
+def _raised() -> str:
+    fault = sys.exc_info()[1]
+    if fault is None:
+        return ""
+    place = traceback.extract_tb(fault.__traceback__)[-1]
+    return f"{fault!r} at {Path(place.filename).name}:{place.lineno}"
+
+
+def _target(active_jobs: int | None) -> Target:
+    limits = Limits(poll_interval=Duration(seconds=10), active_jobs=active_jobs)
+    return Target("default", "outside", "", TargetSpec(manager="fake", limits=limits))
+
+
+def _settings(luck: Random) -> Settings:
+    return Settings(
+        threads=False,
+        synchronous="OFF",
+        watch_every=30.0,  # what people write is told by `World.poke`
+        fresh_id=lambda: f"{luck.getrandbits(128):032x}",
+        mounts=NO_MOUNTS,
+    )
+
+
+def _prepare(folder: Path) -> None:
     """Make the home that every run starts from."""
 
     async def fill() -> None:
         async with open_store(folder, FakeClock(), settings=_settings(Random(0))) as store:
-            spec = TargetSpec(manager="fake", limits=Limits(poll_interval=Duration(seconds=10)))
-            await store.put_target(Target("default", "outside", "", spec))
+            await store.put_target(_target(None))
 
     with asyncio.Runner(loop_factory=ProcessLoop) as runner:
         runner.run(fill())
@@ -99,198 +297,11 @@ def prepare(folder: Path) -> None:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-class _World:
-    def __init__(self, story: Story, folder: Path, loop: ProcessLoop) -> None:
-        self.story = story
-        self.folder = folder
-        self.loop = loop
-        self.luck = Random(story.seed + 1)
-        self.clock = FakeClock()
-        self.outside = Outside(self.clock, history=story.abilities.history)
-        self.outside.courses = story.courses
-        self.outside.purge_after = story.purge_after
-        self.outside.completes_in = story.completes_in
-        self.record = Record(story, self.outside._ledger)
-        self.driver: Process | None = None
-        self.stores: dict[str, Store] = {}
-        self.serial = 0
-        self.disk_full = False
-
-    async def happen(self) -> Record:
-        async with open_store(self.folder, self.clock, settings=_settings(self.luck)) as front:
-            self.front = front
-            await self.take_over()
-            for at, job in self.story.jobs:
-                self._later(at, partial(self._begin, self._create, job))
-            for deed in self.story.deeds:
-                self._later(deed.at, partial(self._begin, self._deed, deed))
-            await self._until_over()
-            await self._look_at_the_end()
-        return self.record
-
-    async def take_over(self) -> None:
-        """Start a process that drives, in the place of whatever drove before."""
-        self.serial += 1
-        process = self.driver = Process(f"driver-{self.serial}")
-        process.start(self.loop, self._drive(process))
-        await asyncio.sleep(0)
-
-    async def _drive(self, process: Process) -> None:
-        weather = SeededWeather(self.story, Random(self.luck.random()), self.loop.time)
-        manager = FakeManager(self.outside, self.story.abilities, clock=self.clock, weather=weather)
-
-        async def connect(target: Target, namespace: str) -> FakeManager:
-            return manager
-
-        async with open_store(self.folder, self.clock, settings=_settings(self.luck)) as store:
-            self.stores[process.name] = store
-            self._observe(store, process)
-            while not await store.lead():
-                await self.clock.sleep(1.0)
-            self.record.epochs.append((store._epoch, store._reader.meta()[2]))  # noqa: SLF001
-            runner = Runner(store, connect, self.clock, pace=PACE, luck=Random(self.luck.random()))
-            try:
-                await runner.run()
-            except* Error as fault:
-                self.record.crashes.append(f"{process.name}: {fault.exceptions[0]!r}")
-            finally:
-                self.record.polls += manager.requests["observe"]
-
-    def _observe(self, store: Store, process: Process) -> None:
-        """Watch what is saved: a final phase may be saved once, and never be left."""
-        save, remove = store.save, store.remove
-
-        async def saved(job: Job, events: object = ()) -> Job:
-            if self.disk_full:
-                from bascule.errors import StoreFailed
-
-                await asyncio.sleep(0)
-                raise StoreFailed("the disk is full")
-            result = await save(job, events)  # type: ignore[arg-type]
-            version, phase = int(result.version), job.status.phase
-            final = self.record.finals.get(job.uid)
-            if final is not None and version > final[0] and phase is not final[1]:
-                self.record.left.append(f"{job.name} left {final[1]} for {phase}")
-            if phase.is_final:
-                self.record.finals[job.uid] = (version, phase)
-                if phase is Phase.CANCELLED:
-                    self.record.cancelled_at.setdefault(job.status.key, self.loop.time())
-            if any(epoch > store._epoch and since < version for epoch, since in self.record.epochs):  # noqa: SLF001
-                self.record.left.append(f"{process.name} saved {job.name} after another had taken over")
-            return result
-
-        async def removed(job: Job) -> None:
-            await remove(job)
-            self.record.removed[job.status.key] = self.loop.time()
-
-        store.save, store.remove = saved, removed  # type: ignore[method-assign]
-
-    def _later(self, seconds: float, what: Callable[[], object]) -> None:
-        """Let the world, and no process in it, do something."""
-        self.loop.call_later(seconds, what, context=Context())
-
-    def _begin(self, what: Callable[[Any], Coroutine[Any, Any, None]], of: object) -> None:
-        self._do(what(of))
-
-    def _do(self, deed: Coroutine[Any, Any, None]) -> None:
-        self.loop.create_task(deed, name="deed")
-
-    async def _create(self, job: Job) -> None:
-        await self.front.create(job)
-
-    async def _deed(self, deed: Deed) -> None:
-        driver = self.driver
-        ref = Ref("default", deed.job)
-        match deed.what:
-            case "cancel":
-                await change(self.front, ref, cancel=True)
-            case "delete":
-                await self.front.delete(ref)
-            case "suspend" | "hold":
-                await change(self.front, ref, **{deed.what: True})
-                await asyncio.sleep(deed.amount)
-                await change(self.front, ref, **{deed.what: False})
-            case "crash" if driver is not None:
-                driver.strike(self.luck.randrange(1, 60), lambda: self._crash(driver))
-            case "freeze" if driver is not None:
-                driver.strike(self.luck.randrange(1, 60), lambda: self._freeze(driver, deed.amount))
-            case "restart":
-                self.outside.restart(forgets=self.luck.choice([0.0, 5.0]))
-            case "down":
-                self.outside.is_down = True
-                await asyncio.sleep(deed.amount)
-                self.outside.is_down = False
-            case "babble":
-                living = self.outside.living()
-                for job in living:
-                    self.outside.say(job, "QUANTUM_FLUX")
-                await asyncio.sleep(deed.amount)
-                for job in living:
-                    self.outside.say(job, "")
-            case "wander":
-                self.clock.step(timedelta(seconds=self.luck.choice([-300.0, -5.0, 5.0, 300.0])))
-            case "disk":
-                self.disk_full = True
-                await asyncio.sleep(deed.amount)
-                self.disk_full = False
-
-    def _crash(self, process: Process) -> None:
-        """Let it die where it stands; the kernel gives its lock back; another takes over."""
-        process.kill()
-        self._unlock(process)
-        if process is self.driver:
-            self.driver = None
-            self._later(self.luck.uniform(0.1, 20), lambda: self._do(self.take_over()))
-
-    def _freeze(self, process: Process, seconds: float) -> None:
-        """Let it stand still until its successor has been at work for a while, as after a lease that ran out."""
-        process.freeze()
-        self._unlock(process)
-        if process is self.driver:
-            self.driver = None
-            self._later(self.luck.uniform(0.1, seconds), lambda: self._do(self.take_over()))
-            self._later(seconds, lambda: process.thaw(self.loop))
-
-    def _unlock(self, process: Process) -> None:
-        store = self.stores.get(process.name)
-        if store is not None:
-            store._lock.release()
-
-    async def _until_over(self) -> None:
-        last = max([0.0, self.story.storm_until, *[deed.at + deed.amount for deed in self.story.deeds]])
-        await asyncio.sleep(last + 6)
-        while self.loop.time() < HORIZON:
-            live = [job async for job in self.front.list(Selector(live=True))]
-            if not live:
-                break
-            await asyncio.sleep(30)
-        await asyncio.sleep(SETTLED)
-
-    async def _look_at_the_end(self) -> None:
-        async for job in self.front.list(Selector()):
-            self.record.jobs[job.name] = job
-        self.record.instances = self.outside.instance
-        self.record.living = self.outside.living()
-        self.record.seconds = self.loop.time()
-        self.record.steps = self.driver.steps if self.driver else 0
-        if self.driver is not None:
-            self.driver.kill()
-
-
-def _settings(luck: Random) -> Settings:
-    return Settings(
-        threads=False,
-        synchronous="OFF",
-        watch_every=2.0,
-        fresh_id=lambda: f"{luck.getrandbits(128):032x}",
-    )
-
-
 @contextmanager
-def homes(root: Path) -> Iterator[object]:
+def homes(root: Path) -> Iterator[Callable[[], Path]]:
     """Give a function that makes a fresh copy of a prepared home beneath *root*, and clear it all away."""
     template = root / "template"
-    prepare(template)
+    _prepare(template)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, root, ignore_errors=True)
 
