@@ -16,6 +16,7 @@ from bascule.errors import Mistake
 from bascule.model import Job, Target
 
 STDIN = "-"
+OVERRIDES = ("target", "name", "partition", "account", "nodes", "time")
 
 
 def add_overrides(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +38,7 @@ def objects_from(path: str | None, args: argparse.Namespace) -> list[Job | Targe
 
     found = _read(path, args)
     jobs = [thing for thing in found if isinstance(thing, Job)]
-    asked = {name: getattr(args, name) for name in ("target", "name", "partition", "account", "nodes", "time")}
+    asked = {name: getattr(args, name) for name in OVERRIDES}
     if (args.name is not None or args.rest) and len(jobs) != 1:
         what = "`--name`" if args.name is not None else "arguments after `--`"
         raise Mistake(f"`{path}` holds {len(jobs)} jobs, and {what} can only be for one", hint="write it into the file")

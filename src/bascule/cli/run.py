@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bascule.bridge import Bridge, BridgeJob
 from bascule.cli import output, session, words
-from bascule.cli.admitting import add_overrides, admit, objects_from
+from bascule.cli.admitting import OVERRIDES, STDIN, add_overrides, admit, objects_from
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import BY_SIGNAL, Exit, code_of_error, code_of_job
 from bascule.cli.following import Display, follow, not_accepted
@@ -121,7 +121,8 @@ async def _leave(jobs: Sequence[BridgeJob], left: session.Left, args: argparse.N
         output.say(f"detached from job/{state.name}: {words.what_moves_it(state)}")
     if live:
         names = " ".join(state.name for state in live)
-        again = f"`bascule run {args.file}`, " if args.file not in (None, "-") else ""
+        asked = any(getattr(args, name) is not None for name in OVERRIDES) or args.rest
+        again = "" if asked or args.file in (None, STDIN) else f"`bascule run {args.file}`, "
         output.hint(f"come back with {again}`bascule logs -f {live[0].name}` or `bascule wait {names}`")
         if any(not words.goes_on(state) for state in live):
             output.hint("`bascule serve` keeps everything moving meanwhile")
