@@ -61,9 +61,9 @@ class Ledger:
         self._owed[key] = state
         reason = state.end.reason if state.end else ""
         try:
+            self._spool.scrub(key)
             self._spool.save(key, state, durable=True)
             failpoint("local.over")
-            self._spool.scrub(key)
         except FileNotFoundError:
             self._log("job.vanished", key=key)  # its folder was removed by somebody
         except OSError as trouble:

@@ -57,7 +57,7 @@ class Outline(Noun, frozen=True):
 
 
 class Order(Outline, frozen=True):
-    """An order as it was accepted. *script* None: *program* is run as it is; *env* is emptied when the job is over."""
+    """An order as it was accepted. *script* None: *program* is run as it is; *env* is kept in a file of its own."""
 
     program: tuple[bytes, ...] = ()
     script: bytes | None = None
@@ -131,6 +131,8 @@ def encode(record: Outline | State | Capacity) -> bytes:
     return msgspec.json.encode(record)
 
 
+encode_environment = msgspec.msgpack.Encoder().encode
+decode_environment = msgspec.msgpack.Decoder(dict[bytes, bytes]).decode
 decode_order = msgspec.msgpack.Decoder(Order).decode
 decode_outline = msgspec.msgpack.Decoder(Outline).decode
 decode_state = msgspec.json.Decoder(State).decode

@@ -1,15 +1,16 @@
 """
 The spool: files through which a manager and the supervisor of a home speak.
 
-``jobs/KEY/order``    the order; the folder is made elsewhere, synced, and renamed into
-                      place, which is the moment of acceptance and succeeds once
-``jobs/KEY/state``    how far it has come; written by the supervisor only
-``jobs/KEY/intent.N`` the state before launch N, synced before anything is started
-``wishes/KEY.WISH``   an empty file: look at KEY, and do WISH (new, cancel, hold, ...)
-``news``              its time moves whenever a state has changed
-``wake``              a FIFO: whoever can open it for writing knows that a supervisor lives
-``capacity``          how much may be used at once
-``lock``              held by the supervisor as long as it lives
+``jobs/KEY/order``        the order; the folder is made elsewhere, synced, and renamed into
+                          place, which is the moment of acceptance and succeeds once
+``jobs/KEY/environment``  what the job will find in it; removed when it is over
+``jobs/KEY/state``        how far it has come; written by the supervisor only
+``jobs/KEY/intent.N``     the state before launch N, synced before anything is started
+``wishes/KEY.WISH``       an empty file: look at KEY, and do WISH (new, cancel, hold, ...)
+``news``                  its time moves whenever a state has changed
+``wake``                  a FIFO: whoever can open it for writing knows that a supervisor lives
+``capacity``              how much may be used at once
+``lock``                  held by the supervisor as long as it lives
 
 Nothing is read half-written: files are renamed into place, and what is torn all the
 same (a damaged disk) is answered as None.
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from bascule.failpoints import failpoint
 from bascule.managers.local.files import content_of, replace_file, sync_folder
@@ -37,10 +39,12 @@ from bascule.managers.local.records import (
     Outline,
     State,
     decode_capacity,
+    decode_environment,
     decode_order,
     decode_outline,
     decode_state,
     encode,
+    encode_environment,
 )
 
 _ABANDONED_AFTER = 3600.0
@@ -87,7 +91,8 @@ class Spool:
         new.mkdir(mode=0o700)
         try:
             failpoint("local.submit.begun")
-            replace_file(new / "order", encode(order), durable=True)
+            replace_file(new / "environment", encode_environment(order.env), durable=True)
+            replace_file(new / "order", encode(replace(order, env={})), durable=True)
             failpoint("local.submit.written")
             try:
                 new.rename(self.folder(order.key))
@@ -175,10 +180,11 @@ class Spool:
         return None
 
     def order(self, key: str) -> Order | None:
-        """Return the whole order of *key*; None where there is none."""
-        data = content_of(self.folder(key) / "order")
+        """Return the whole order of *key*; None where there is none, or its environment is gone."""
+        folder = self.folder(key)
         with contextlib.suppress(msgspec.MsgspecError):
-            return decode_order(data)
+            env = decode_environment(content_of(folder / "environment"))
+            return replace(decode_order(content_of(folder / "order")), env=env)
         return None
 
     def state(self, key: str) -> State | None:
@@ -231,9 +237,7 @@ class Spool:
 
     def scrub(self, key: str) -> None:
         """Forget the environment of a job that is over: it may hold secrets."""
-        order = self.order(key)
-        if order is not None and order.env:
-            replace_file(self.folder(key) / "order", encode(msgspec.structs.replace(order, env={})), durable=False)
+        (self.folder(key) / "environment").unlink(missing_ok=True)
 
     def forget(self, key: str) -> None:
         """Remove all that is kept of *key*; it vanishes at once."""
