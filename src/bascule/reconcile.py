@@ -32,7 +32,7 @@ from bascule.decide import (
 )
 from bascule.errors import Conflict, Error, Mistake, Refused, StoreFailed, Unavailable, Uncertain
 from bascule.failpoints import failpoint
-from bascule.model import Absent, CannotTell, Found, Job, Phase, Reason, Ref, Target
+from bascule.model import Absent, CannotTell, Found, Job, JobStatus, Phase, Reason, Ref, Target
 from bascule.ports import Clock, Manager, Order, Platform
 
 MOST_STEPS = 12
@@ -157,7 +157,7 @@ class Reconciler:
     def _follow(self, job: Job, connection: Connection | None, seen: Seen) -> None:
         """Bring what is kept in memory about *job* in line with what is on record."""
         status = job.status
-        active = (status.intent is not None or status.handle is not None) and not status.phase.is_final
+        active = is_active(status)
         if active:
             self._connections.count_in(job.target_ref, job.ref)
         else:
@@ -229,6 +229,11 @@ class Reconciler:
             case Forget(handle=handle):
                 await manager.forget(handle)
         return Done()
+
+
+def is_active(status: JobStatus) -> bool:
+    """Tell whether a job counts against its target's `limits.activeJobs`: it is outside, or may be."""
+    return (status.intent is not None or status.handle is not None) and not status.phase.is_final
 
 
 def _trouble(error: Error) -> Trouble:

@@ -18,7 +18,7 @@ from bascule.connections import Connect, Connections
 from bascule.errors import Mistake
 from bascule.model import Ref, Target
 from bascule.ports import Clock, Platform, Selector
-from bascule.reconcile import Reconciler
+from bascule.reconcile import Reconciler, is_active
 from bascule.sweeper import sweep
 from bascule.workqueue import KeyedQueue
 
@@ -87,6 +87,7 @@ class Runner:
 
     async def _watch(self) -> None:
         async with aclosing(self._platform.watch()) as changes:  # type: ignore[type-var]
+            await self._listed.wait()
             async for change in changes:
                 if change.kind == "job":
                     await self._place(change.ref)
@@ -108,10 +109,18 @@ class Runner:
 
     async def _resync(self) -> None:
         while True:
+            # What a former process left outside is counted before anything may join it there.
+            waiting = []
             async with aclosing(self._platform.list(Selector(live=True))) as jobs:  # type: ignore[type-var]
                 async for job in jobs:
                     self._targets[job.ref] = job.target_ref
-                    self.wake(job.ref)
+                    if is_active(job.status):
+                        self.connections.count_in(job.target_ref, job.ref)
+                        self.wake(job.ref)
+                    else:
+                        waiting.append(job.ref)
+            for ref in waiting:
+                self.wake(ref)
             self._listed.set()
             await self._clock.sleep(self._pace.resync)
 

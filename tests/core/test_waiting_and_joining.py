@@ -99,6 +99,24 @@ async def test_the_limit_holds_across_a_crash():
         assert 2 == len(world.outside.living())
 
 
+async def test_an_older_job_does_not_slip_in_while_a_new_process_still_counts():
+    """
+    What waits is listed before what is active: all is counted before any is looked at.
+    """
+    async with World(HELD, limits=Limits(active_jobs=1)) as world:
+        world.outside.course = LONG
+        await world.submit("older", suspend=True)
+        await world.submit("younger")
+        await world.until_phase(Phase.RUNNING, name="younger")
+        await world.change("older", suspend=False)
+        await world.pass_time(5)
+
+        await world.crash()
+        await world.pass_time(60)
+
+        assert ["younger"] == [job.key.partition("-")[0] for job in world.outside.living()]
+
+
 async def test_a_job_that_waits_for_room_says_so():
     async with World(HELD, limits=Limits(active_jobs=1)) as world:
         await world.submit("first")

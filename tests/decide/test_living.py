@@ -191,6 +191,15 @@ class TestStop:
 
         assert (Phase.PENDING, Reason.SUSPENDED, 2) == (plan.status.phase, plan.status.reason, plan.status.attempt)
 
+    def test_a_deadline_is_a_time_out_though_the_process_died_after_it_asked(self):
+        """The stop was on record before the manager was asked, and that it was asked never came to be."""
+        stop = Stop(StopCause.RAN_TOO_LONG, since=ago(minutes=1))
+        cancelled = Report(Phase.CANCELLED, state="CANCELLED")
+
+        plan = told(cancelled, outside(stop=stop), deadlines=Deadlines(running=Duration(minutes=9)))
+
+        assert (Phase.FAILED, Reason.TIMED_OUT) == (plan.status.phase, plan.status.reason)
+
     def test_a_suspend_that_was_taken_back_in_time_leaves_no_trace(self):
         """Else the job says Cancelling for ever, and a lost node gets it no second attempt."""
         stop = Stop(StopCause.SUSPEND, since=ago(minutes=1))

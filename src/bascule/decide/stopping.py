@@ -53,10 +53,13 @@ def ended_by_stop(job: Job, status: JobStatus, report: Report | None) -> tuple[P
     Return what an end means that came after we asked for it; None where it is the job's own.
 
     A job that had ended before it was asked keeps its own result, and success is
-    success whenever it comes.
+    success whenever it comes. One that was cancelled was cancelled by us, even where
+    the process died before it could record that it had asked.
     """
     stop = status.stop
-    if stop is None or stop.asked_at is None:
+    if stop is None:
+        return None
+    if stop.asked_at is None and (report is None or report.phase is not Phase.CANCELLED):
         return None
     if report is not None:
         if report.phase is Phase.SUCCEEDED:
