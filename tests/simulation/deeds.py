@@ -145,7 +145,9 @@ class Deeds:
 
     async def _restart(self, deed: Deed) -> None:
         is_volatile = self._world.story.abilities.volatile
-        self._outside.restart(forgets=self._luck.choice([FORGETS_ALL, FORGETS_ALL, 5.0] if is_volatile else [0.0, 5.0, 5.0]))
+        self._outside.restart(
+            forgets=self._luck.choice([FORGETS_ALL, FORGETS_ALL, 5.0] if is_volatile else [0.0, 5.0, 5.0])
+        )
 
     async def _down(self, deed: Deed) -> None:
         self._outside.is_down = True

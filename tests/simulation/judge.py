@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bascule.model import Phase, Reason, parts_of
+from bascule.model import Job, Phase, Reason, parts_of
 from tests.fakes.ledger import Entry
 from tests.simulation.record import Record, Saved
 
@@ -90,11 +90,12 @@ def _tells_the_truth(record: Record) -> Iterator[str]:
         happened = ends[-1].note if ends else ""
         if status.phase is Phase.SUCCEEDED and happened != "COMPLETED":
             yield f"{name} is Succeeded, and its job ended as `{happened}`"
-        if status.phase is Phase.FAILED and happened == "COMPLETED" and not _was_purged(record, status.key):
+        may_be_lost = status.reason == Reason.LOST and _may_be_lost(record, job)
+        if status.phase is Phase.FAILED and happened == "COMPLETED" and not may_be_lost:
             yield f"{name} is Failed ({status.reason}), and its job succeeded"
         if status.phase is Phase.CANCELLED and not job.spec.cancel and job.deleted_at is None and not record.restored:
             yield f"{name} is Cancelled, and nobody asked for it"
-        if status.phase is Phase.FAILED and status.reason == Reason.LOST and not _may_be_lost(record, status.key):
+        if status.phase is Phase.FAILED and status.reason == Reason.LOST and not may_be_lost:
             yield f"{name} is Lost, and the manager never forgot it: {status.message}"
 
 
@@ -131,7 +132,7 @@ def _keeps_order(record: Record) -> Iterator[str]:
                 if entry.what != "start" or _name_in(entry.key) != job.name:
                     continue
                 before = [one for one in ends if one.at <= entry.at and wanted in one.note]
-                if not before and not _may_be_lost_any(record, after.job) and not _never_ran(record, after.job):
+                if not before and not _ended_unseen(record, after.job):
                     yield f"{job.name} started at {entry.at:.1f}, before {after.job} had ended ({after.when})"
 
 
@@ -237,30 +238,22 @@ def _let_go(record: Record) -> set[str]:
     return given_up | {saved.job.name for saved in record.saves if saved.removed and _is_detached(saved)}
 
 
-def _was_purged(record: Record, key: str) -> bool:
-    return not record.story.abilities.history and bool(record.ledger.of(key, "purge"))
-
-
-def _may_be_lost(record: Record, key: str) -> bool:
-    if record.story.abilities.volatile and record.instances > 1:
+def _may_be_lost(record: Record, job: Job) -> bool:
+    """Tell whether *job* may be called lost: the manager has forgotten it, or cannot tell."""
+    story, key = record.story, job.status.key
+    if story.abilities.volatile and record.instances > 1:
         return True  # started anew: what it ran before cannot be told from what it never got
-    if not record.story.abilities.history and record.story.purge_after is not None and _was_unknown(record, key):
+    if not story.abilities.history and story.purge_after is not None and "cannot tell" in job.status.message:
         return True  # what is not in the live view may have been purged: it was Unknown as long as its owner allows
-    killed = any(entry.note != "requeued" for entry in record.ledger.of(key, "forgotten", "killed"))
-    return killed or _was_purged(record, key)
+    if not story.abilities.history and record.ledger.of(key, "purge"):
+        return True
+    return any(entry.note != "requeued" for entry in record.ledger.of(key, "forgotten", "killed"))
 
 
-def _was_unknown(record: Record, key: str) -> bool:
-    return any(saved.job.status.key == key and saved.job.status.phase is Phase.UNKNOWN for saved in record.saves)
-
-
-def _may_be_lost_any(record: Record, name: str) -> bool:
-    return any(_may_be_lost(record, key) for key in {one.key for one in record.ledger if _name_in(one.key) == name})
-
-
-def _never_ran(record: Record, name: str) -> bool:
-    """Tell whether the job ended before it was ever outside (cancelled, its own predecessor failed)."""
-    return any(saved.job.status.phase.is_final and saved.job.status.id is None for saved in record.of(name))
+def _ended_unseen(record: Record, name: str) -> bool:
+    """Tell whether the job ended without an outside job that ended: before its submit, or lost."""
+    ends = [saved.job.status for saved in record.of(name) if saved.job.status.phase.is_final]
+    return any(status.id is None or status.reason == Reason.LOST for status in ends)
 
 
 def _cannot_be_fenced(record: Record, name: str) -> bool:

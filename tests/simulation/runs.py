@@ -48,7 +48,10 @@ def ready() -> Iterator:
     """Give a function that runs a seed."""
     memory = Path("/dev/shm")
     root = Path(tempfile.mkdtemp(prefix="bascule-sim-", dir=memory if memory.is_dir() else None))
-    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None  # the dead may not clean up, and Python would complain
+    hook, sys.unraisablehook = (
+        sys.unraisablehook,
+        lambda _: None,
+    )  # the dead may not clean up, and Python would complain
     handler = signal.signal(signal.SIGVTALRM, _give_up)
     try:
         with homes(root) as fresh:
