@@ -30,7 +30,7 @@ class Home:
         self.manager = LocalManager(folder, self.options, idle=5.0)
         self.spool = Spool(folder)
         self.work = folder / "work"
-        self.work.mkdir(exist_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
         self.numbers = 0
 
     def again(self, **options) -> LocalManager:

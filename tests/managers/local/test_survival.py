@@ -138,6 +138,26 @@ async def test_there_is_one_supervisor_however_many_are_started(home):
     assert [b""] * 4 == errors
 
 
+async def test_jobs_that_a_job_submits_to_another_home_outlive_it(home, tmp_path):
+    """
+    Their supervisor was started inside the job, and must not end with it.
+    """
+    inner = Home(tmp_path / "inner")
+    root = Path(__file__).parents[3]
+    (home.work / "submit.py").write_text(SUBMIT)
+    script = f"PYTHONPATH=$PYTHONPATH:{root} {sys.executable} {home.work}/submit.py {inner.folder} 'sleep 1; exit 9' 1"
+    outer = await home.submit(f"{script}; until [ -f {inner.spool.place}/news ]; do sleep 0.02; done")
+    ended = await home.end_of(outer)
+    supervisors = inner.supervisors()
+
+    report = await inner.end_of(await inner.manager.submit(inner.order(name="once")))
+
+    assert Phase.SUCCEEDED is ended.phase
+    assert supervisors == inner.supervisors()
+    assert 9 == report.exit_code
+    await inner.close()
+
+
 async def test_a_supervisor_without_work_ends_and_another_comes_when_needed(tmp_path):
     home = Home(tmp_path)
     home.manager._idle = 0.2

@@ -65,7 +65,7 @@ class LocalManager:
     )
 
     def __init__(self, home: Path, options: Mapping[str, Any], *, idle: float = 10.0) -> None:
-        self._home = home
+        self._home = home.absolute()
         self._spool = Spool(home)
         self._target_options = dict(options)
         read = read_options(options, TargetOptions, "target.options")

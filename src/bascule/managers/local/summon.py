@@ -20,6 +20,7 @@ _WITHIN = 10.0
 def summon(home: Path, *, idle: float, contain: bool) -> None:
     """Start a supervisor for *home*; it ends at once where there is one already."""
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment["BASCULE_HOME"] = str(home)  # so that `ps e`, and scripts, can tell whose it is
     source = str(Path(__file__).resolve().parents[3])
     if source not in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (source, environment.get("PYTHONPATH"))))
