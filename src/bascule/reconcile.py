@@ -48,6 +48,7 @@ class Reconciler:
         self._connections = connections
         self._clock = clock
         self._dependents: dict[Ref, set[Ref]] = {}
+        self._asked: dict[Ref, float] = {}
 
     def dependents(self, ref: Ref) -> set[Ref]:
         """Return the jobs that were seen to wait for *ref*; they are to be looked at when it moves."""
@@ -142,6 +143,7 @@ class Reconciler:
             reachable=connection.reachable,
             silence=connection.silence,
             instance=connection.instance,
+            asked_ago=self._clock.monotonic() - self._asked[job.ref] if job.ref in self._asked else None,
             distrusts_before=self._platform.distrusts_before,
         )
 
@@ -157,6 +159,8 @@ class Reconciler:
     def _follow(self, job: Job, connection: Connection | None, seen: Seen) -> None:
         """Bring what is kept in memory about *job* in line with what is on record."""
         status = job.status
+        if status.handle is not None or status.phase.is_final:
+            self._asked.pop(job.ref, None)
         active = is_active(status)
         if active:
             self._connections.count_in(job.target_ref, job.ref)
@@ -179,6 +183,7 @@ class Reconciler:
                 connection.wait_for(job.ref)
 
     def _let_go(self, ref: Ref) -> None:
+        self._asked.pop(ref, None)
         for connection in self._connections.all():
             connection.monitor.untrack(ref)
         self._connections.count_out_everywhere(ref)
@@ -193,6 +198,8 @@ class Reconciler:
             raise
         except Error as error:
             trouble = _trouble(error)
+            if isinstance(action, Submit):
+                self._asked[job.ref] = self._clock.monotonic()
             log.warning("job.trouble", action=type(action).__name__, kind=trouble.kind, error=error.message)
             if trouble.kind == "Unavailable":
                 connection.heard(error)

@@ -1,7 +1,7 @@
 """
 The loop: keep every job of a platform moving.
 
-One TaskGroup holds the workers, the watch, the connections with their monitors, the
+One TaskGroup holds the work queue, the watch, the connections with their monitors, the
 sweeper and the resync. If one of them dies the runner dies with it: no zombies.
 """
 
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 class Pace(NamedTuple):
     """How hard a runner works; times in seconds."""
 
-    workers: int = 32
+    workers: int = 512
     per_target: int = 16
     resync: float = 1800.0
     first_sweep: float = 60.0
@@ -63,8 +63,7 @@ class Runner:
             tasks.create_task(self._watch(), name="watch")
             tasks.create_task(self._resync(), name="resync")
             tasks.create_task(self._sweep(), name="sweep")
-            for number in range(self._pace.workers):
-                tasks.create_task(self._queue.work(self._look), name=f"worker {number}")
+            tasks.create_task(self._queue.run(self._look, most=self._pace.workers), name="work")
 
     def wake(self, ref: Ref) -> None:
         """Look at *ref* as soon as may be."""

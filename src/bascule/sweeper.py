@@ -1,10 +1,12 @@
 """
-Remove held jobs that nobody recorded.
+Remove jobs that nobody recorded.
 
 A process that was frozen between its intent and its submit may wake up after its
 successor took over, and leave a held job behind: it can never run, since only a
 recorded id is released. Only jobs are removed whose key is ours, whose object is in
-this store, and of whose attempt another id, or the end, is on record.
+this store, and of whose attempt another id, or the end, is on record. One that is not
+held goes only where its object ended without ever knowing it: a submit that arrived
+after all proof of its absence.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ log = structlog.get_logger()
 async def sweep(connection: Connection, platform: Platform) -> int:
     """Remove the orphans at one connection; return how many. A silent manager is asked another time."""
     manager = connection.manager
-    if not manager.abilities.holds or manager.abilities.key != "searched" or connection.reachable is False:
+    if manager.abilities.key == "none" or connection.reachable is False:
         return 0
     removed = 0
     try:
         for stray in await manager.sweep(platform.installation):
-            if not stray.held or stray.over or not belongs_to(stray.key, platform.installation):
+            if stray.over or not belongs_to(stray.key, platform.installation):
                 continue
             job = await platform.bearer(stray.key)
             if job is not None and is_orphan(stray, job):
@@ -47,6 +49,8 @@ def is_orphan(stray: Stray, job: Job) -> bool:
         return False
     if status.key == stray.key:
         if status.handle is not None:
-            return status.handle.id != stray.handle.id
+            return stray.held and status.handle.id != stray.handle.id
         return status.phase.is_final
+    if not stray.held:
+        return False
     return parts.attempt < status.attempt or (parts.attempt == status.attempt and status.phase.is_final)

@@ -84,7 +84,11 @@ def manager_names() -> list[str]:
 
 def manager_named(name: str) -> ManagerModule:
     """Return the module of the manager *name*; raise `Mistake` where there is none."""
-    if name.isidentifier() and importlib.util.find_spec(f"bascule.managers.{name}") is not None:
+    if (
+        name.isidentifier()
+        and not name.startswith("_")
+        and importlib.util.find_spec(f"bascule.managers.{name}") is not None
+    ):
         return importlib.import_module(f"bascule.managers.{name}")
     for point in importlib.metadata.entry_points(group=ENTRY_POINTS, name=name):
         module: ManagerModule = point.load()

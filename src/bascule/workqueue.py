@@ -3,8 +3,8 @@ A queue of keys that need another look.
 
 A key that is added twice is worked on once; a key that is added while it is worked on
 is worked on again afterwards, never at the same time. Keys may be added with a delay,
-and the earliest time wins. Keys belong to groups (a target), and no group may take all
-the workers: one that hangs delays only itself.
+and the earliest time wins. Keys belong to groups (a target), and only so many keys of a
+group are worked on at once: one that hangs delays only itself.
 """
 
 from __future__ import annotations
@@ -82,37 +82,44 @@ class KeyedQueue(Generic[K]):
         self._again.pop(key, None)
         self._failures.pop(key, None)
 
-    async def work(self, look: Callable[[K], Awaitable[float | None]]) -> None:
+    async def run(self, look: Callable[[K], Awaitable[float | None]], *, most: int = 512) -> None:
         """
-        Be one worker: *look* at key after key until cancelled.
+        *Look* at key after key, at most *most* at once, until cancelled.
 
         What *look* returns is when to look again, in seconds. An error backs the key
-        off; `Fenced` ends the worker, and with it the process's right to act.
+        off; `Fenced` ends it all, and with it the process's right to act.
         """
-        while True:
-            key, group = await self._take()
-            again: float | None = None
-            try:
-                again = await look(key)
-                self._failures.pop(key, None)
-            except Fenced:
-                raise
-            except Conflict:
-                again = 0.0
-            except Unavailable as trouble:
-                again = trouble.retry_after or self._back_off(key)
-                log.warning("work.unavailable", key=str(key), error=str(trouble), again_in=again)
-            except Error as trouble:
-                again = self._back_off(key)
-                log.warning("work.failed", key=str(key), error=str(trouble), again_in=again)
-            except Exception:
-                # The one place where a bug may not end the process: it costs one key a back-off.
-                again = self._back_off(key)
-                log.exception("work.bug", key=str(key), again_in=again)
-            finally:
-                self._give_back(key, group)
-            if again is not None:
-                self.add_later(key, again, group)
+        places = asyncio.Semaphore(most)
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await places.acquire()
+                key, group = await self._take()
+                task = tasks.create_task(self._look_once(look, key, group), name=f"look at {key}")
+                task.add_done_callback(lambda _: places.release())
+
+    async def _look_once(self, look: Callable[[K], Awaitable[float | None]], key: K, group: Hashable) -> None:
+        again: float | None = None
+        try:
+            again = await look(key)
+            self._failures.pop(key, None)
+        except Fenced:
+            raise
+        except Conflict:
+            again = 0.0
+        except Unavailable as trouble:
+            again = trouble.retry_after or self._back_off(key)
+            log.warning("work.unavailable", key=str(key), error=str(trouble), again_in=again)
+        except Error as trouble:
+            again = self._back_off(key)
+            log.warning("work.failed", key=str(key), error=str(trouble), again_in=again)
+        except Exception:
+            # The one place where a bug may not end the process: it costs one key a back-off.
+            again = self._back_off(key)
+            log.exception("work.bug", key=str(key), again_in=again)
+        finally:
+            self._give_back(key, group)
+        if again is not None:
+            self.add_later(key, again, group)
 
     async def _take(self) -> tuple[K, Hashable]:
         while True:

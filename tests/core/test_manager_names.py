@@ -30,9 +30,7 @@ def test_a_manager_of_another_package_is_found_by_its_entry_point(tmp_path, monk
     assert "theirs" in manager_names()
 
 
-INIT = pytest.param(
-    "__init__", marks=pytest.mark.xfail(strict=True, reason="taken for a manager, which then has no `connect`")
-)
+INIT = pytest.param("__init__")
 
 
 @pytest.mark.parametrize("name", ["locale", "no such", INIT, "../local", "local.manager", ""])

@@ -32,9 +32,6 @@ async def test_one_target_in_trouble_delays_no_job_of_another(call, fault):
         assert world.clock.monotonic() - began < 20
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="the workers are as many as two targets may take: a third waits for them"
-)
 async def test_three_targets_that_hang_delay_no_job_of_a_fourth():
     """
     However many are in trouble: whoever is well is served.

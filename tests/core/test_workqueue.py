@@ -12,8 +12,8 @@ from tests.virtual import FakeClock, VirtualLoop
 
 @asynccontextmanager
 async def working(queue, look, *, workers=4):
-    """Run *workers* over *queue* while the block runs."""
-    tasks = [asyncio.ensure_future(queue.work(look)) for _ in range(workers)]
+    """Work on *queue*, at most *workers* keys at once, while the block runs."""
+    tasks = [asyncio.ensure_future(queue.run(look, most=workers))]
     try:
         yield tasks
     finally:
@@ -151,8 +151,9 @@ class TestTroubles:
 
         queue.add("a")
 
-        with pytest.raises(Fenced):
-            await queue.work(look)
+        with pytest.raises(ExceptionGroup) as raised:
+            await queue.run(look)
+        assert raised.group_contains(Fenced)
 
     async def test_retry_after_is_obeyed(self):
         """The other side named a time."""

@@ -39,7 +39,7 @@ from tests.fakes.outside import Outside
 from tests.fakes.platform import MemoryPlatform, Objects
 from tests.virtual import FakeClock
 
-PACE = Pace(workers=8, per_target=4)
+PACE = Pace(per_target=4)
 
 
 class Recorded(Objects):

@@ -158,8 +158,19 @@ class TestSearch:
 
 
 class TestDeletion:
-    def test_detach_lets_go_in_doubt(self):
-        assert decide(job(intended(), deleted_at=NOW, on_delete="Detach"), seen(), NOW).remove
+    def test_a_job_in_doubt_is_looked_for_before_it_is_let_go(self):
+        """What we hold would else wait for ever: it is found and released, and then the object goes."""
+        let_go = {"deleted_at": NOW, "on_delete": "Detach"}
+        first = decide(job(intended(), **let_go), seen(), NOW)
+        found = after(FIND, Found((Match(Handle("4711", KEY), HELD, held=True),)), **let_go)
+
+        assert isinstance(first.action, Find)
+        assert isinstance(found.action, Release)
+        assert not found.remove
+
+    def test_what_nobody_can_tell_is_let_go(self):
+        """Nothing more can be learned of it."""
+        assert after(FIND, CannotTell("no history"), deleted_at=NOW, on_delete="Detach").remove
 
     def test_abandon_lets_go_whatever_is_open(self):
         marked = job(intended(), deleted_at=NOW, annotations={"bascule.dev/abandon": "true"})

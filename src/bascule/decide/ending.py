@@ -66,7 +66,7 @@ def end_before_submit(job: Job, now: datetime, *, phase: Phase, reason: str, mes
 def over(job: Job, seen: Seen, now: datetime) -> Plan:
     """Decide for a job in a final phase: nothing, or its removal when deleted or past its time."""
     status = job.status
-    due = job.deleted_at
+    due = min(job.deleted_at, now) if job.deleted_at is not None else None
     if job.spec.ttl_after_finished is not None and status.finished_at is not None:
         expires = status.finished_at + job.spec.ttl_after_finished
         due = min(due, expires) if due else expires

@@ -90,6 +90,7 @@ def _take_in(status: JobStatus, report: Report, now: datetime) -> tuple[JobStatu
         started = report.started_at or started or now
     elif phase in (Phase.QUEUED, Phase.HELD):
         started = None
+    queued_since = now if status.phase is Phase.RUNNING and started is None else status.queued_since
     changed = replace(
         status,
         phase=phase,
@@ -98,6 +99,7 @@ def _take_in(status: JobStatus, report: Report, now: datetime) -> tuple[JobStatu
         manager=view,
         released_at=released_at,
         started_at=started,
+        queued_since=queued_since,
         submitted_at=report.submitted_at or status.submitted_at,
         unknown_since=None if phase is not Phase.UNKNOWN else status.unknown_since,
         tasks=report.tasks or status.tasks,

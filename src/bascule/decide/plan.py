@@ -118,7 +118,8 @@ class Seen(Noun, frozen=True):
     *news* is the latest answer about the job that was not yet taken in, or None.
     *problem* is why the manager cannot take the job (a `Mistake`, in words).
     *predecessors* has the phase of each job in `after`; None for one that does not exist.
-    *reachable* None means that the target has not been asked yet.
+    *reachable* None means that the target has not been asked yet. *asked_ago* is how many
+    seconds ago this process last tried to submit, on a clock that does not jump.
     """
 
     installation: str
@@ -133,6 +134,7 @@ class Seen(Noun, frozen=True):
     has_room: bool = True
     reachable: bool | None = None
     silence: str = ""
+    asked_ago: float | None = None
     instance: str = ""
     distrusts_before: datetime | None = None
 

@@ -27,8 +27,6 @@ SKEW = timedelta(minutes=5)
 
 def submitting(job: Job, intent: Intent, seen: Seen, now: datetime) -> Plan:
     """Decide for a job whose intent is saved and whose outside id is not known."""
-    if job.deleted_at is not None and job.spec.on_delete == "Detach":
-        return Plan(status=job.status, remove=True)
     happened = seen.happened
     if happened is None:
         return _look(job, intent, seen, now)
@@ -95,6 +93,9 @@ def _take(job: Job, matches: tuple[Match, ...], seen: Seen, now: datetime) -> Pl
 def _absent(job: Job, intent: Intent, absent: Absent, seen: Seen, now: datetime) -> Plan:
     settles = timedelta(seconds=seen.abilities.settles) if seen.abilities else timedelta(minutes=1)
     certain_at = intent.asked_at + settles
+    if seen.asked_ago is not None:
+        # The time of day may have jumped since; the time that passed in this process has not.
+        certain_at = max(certain_at, absent.as_of + settles - timedelta(seconds=seen.asked_ago))
     if absent.as_of < certain_at:
         left = (certain_at - absent.as_of).total_seconds()
         return Plan(status=job.status, look_again_in=min(left, FIND_AGAIN) + 0.001)
@@ -126,6 +127,8 @@ def _absent(job: Job, intent: Intent, absent: Absent, seen: Seen, now: datetime)
 
 
 def _cannot_tell(job: Job, why: str, now: datetime) -> Plan:
+    if job.deleted_at is not None and job.spec.on_delete == "Detach":
+        return Plan(status=job.status, remove=True)
     since = job.status.unknown_since or now
     limit = job.spec.deadlines.unknown
     message = f"the submit may have happened, and the manager cannot tell: {why}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from bascule.errors import Unavailable
 from bascule.model import Target, TargetSpec, installation_from
 from bascule.platforms.embedded import target_works
-from bascule.platforms.embedded.driving import one_at_a_time
+from bascule.platforms.embedded.driving import DriverLock, one_at_a_time
 from bascule.platforms.embedded.faults import translated
 from bascule.platforms.embedded.home import Home, default_home, prepare_home
 from bascule.platforms.embedded.rows import ticks_of
@@ -83,17 +83,28 @@ def _fill(connection: sqlite3.Connection, home: Home, now: datetime, settings: S
 
 def _distrust_a_copy(connection: sqlite3.Connection, home: Home, now: datetime) -> None:
     """Remember durably where the database is a copy from a backup; see `witness`."""
-    # In this order: a driver that is at work writes the database first, then the witness.
+    if _truth_behind(connection, home) is None:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    # Looked at again, now that nobody writes: the first look may have fallen between two writes of a driver.
+    true = _truth_behind(connection, home)
+    if true is not None:
+        connection.execute("UPDATE meta SET epoch = ?, seq = ?, distrusts_before = ?", (*true, ticks_of(now)))
+    connection.execute("COMMIT")
+    if true is not None:
+        true.write(home.witness, durably=True)
+
+
+def _truth_behind(connection: sqlite3.Connection, home: Home) -> Witness | None:
+    """Return how far the database must be set, so that no version means two things; None where it is the true one."""
+    if DriverLock(home.lock).holder() is not None:
+        return None  # whoever drives has looked, and is writing both
+    # In this order: a driver writes the database first, then the witness.
     witness = Witness.read(home.witness)
     epoch, seq = connection.execute("SELECT epoch, seq FROM meta").fetchall()[0]
     present = Witness(epoch, seq)
     if witness is None:
-        if epoch == 0:
-            return  # never driven
-        witness = present
-    elif not witness.is_ahead_of(present):
-        return
-    # Ahead of all that was ever given, so that no version means two things.
-    true = Witness(max(epoch, witness.epoch), max(seq, witness.seq))
-    connection.execute("UPDATE meta SET epoch = ?, seq = ?, distrusts_before = ?", (*true, ticks_of(now)))
-    true.write(home.witness, durably=True)
+        return present if epoch else None  # never driven: there never was a witness
+    if not witness.is_ahead_of(present):
+        return None
+    return Witness(max(epoch, witness.epoch), max(seq, witness.seq))
