@@ -9,6 +9,9 @@ import pytest
 from bascule.model import Phase, Reason, Run, Source
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.mark.parametrize("code", [1, 3, 126, 127, 129, 130, 137, 141, 143, 255])
 async def test_an_exit_code_is_one_whatever_shells_mean_by_it(home, code):
     """

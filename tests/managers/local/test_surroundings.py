@@ -8,6 +8,9 @@ import pytest
 from bascule.model import Gpus, Phase, Resources
 
 
+pytestmark = pytest.mark.slow
+
+
 async def test_a_job_has_the_environment_of_whoever_submitted_it(home, monkeypatch):
     """
     As people know it from `sbatch`: and what the job says wins.
