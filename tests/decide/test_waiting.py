@@ -36,6 +36,15 @@ class TestIntent:
 
         assert isinstance(plan.action, Find)
 
+    def test_an_object_older_than_the_store_does_not_time_out_before_it_is_looked_up(self):
+        """Else it is over, and its outside job runs on."""
+        waiting = JobStatus(queued_since=ago(minutes=30))
+        restored = job(waiting, deadlines=Deadlines(queued=Duration(minutes=10)))
+
+        plan = decide(restored, seen(distrusts_before=ago(minutes=1)), NOW)
+
+        assert isinstance(plan.action, Find)
+
     def test_a_deleted_object_older_than_the_store_is_looked_up_too(self):
         """Else its outside job would run on."""
         plan = decide(job(deleted_at=NOW), seen(distrusts_before=ago(minutes=1)), NOW)

@@ -42,7 +42,7 @@ def waiting(job: Job, seen: Seen, now: datetime) -> Plan:
         return own if isinstance(own, Plan) else _wait(job, own, queued_since=None)
     since = job.status.queued_since or now
     limit = job.spec.deadlines.queued
-    if limit is not None and now - since >= limit:
+    if limit is not None and now - since >= limit and not doubtful:
         message = f"was not submitted within `deadlines.queued` ({limit}): {job.status.message or 'it had to wait'}"
         return end_before_submit(job, now, phase=Phase.FAILED, reason=Reason.TIMED_OUT, message=message)
     if outer := _held_back_by_target(seen):
