@@ -34,17 +34,17 @@ def _starts_once(record: Record) -> Iterator[str]:
         if entry.what == "start" and parts is not None:
             started.setdefault((parts.name, parts.attempt), set()).add((entry.key, entry.id, entry.at))
     for (name, attempt), jobs in started.items():
-        if len(jobs) > 1 and not _cannot_be_fenced(record, name):
+        if len(jobs) > 1 and not any(_cannot_be_fenced(record, key) for key, _, _ in jobs):
             yield f"attempt {attempt} of {name} started as {sorted(jobs, key=lambda job: job[2])}"
     for one, other in record.ledger.overlaps():
-        if not _cannot_be_fenced(record, _name_in(one)):
+        if not _cannot_be_fenced(record, one) and not _cannot_be_fenced(record, other):
             yield f"{one} and {other} ran at the same time"
 
 
 def _ends(record: Record) -> Iterator[str]:
     """Every job comes to its end, and every cancellation and deletion too."""
     for name, job in record.jobs.items():
-        if not job.status.phase.is_final:
+        if not job.status.phase.is_final and not _release_was_undone(record, job):
             yield f"{name} is still {job.status.phase} ({job.status.reason}: {job.status.message})"
         elif job.deleted_at is not None:
             yield f"{name} was deleted and is still there"
@@ -67,7 +67,7 @@ def _stops(record: Record) -> Iterator[str]:
         seen.add(key)
         what = "removed" if saved.removed else job.status.phase
         for id_, running_at in _runs_on(record.ledger.of(key), saved.at):
-            if not _cannot_be_fenced(record, job.name):
+            if not _cannot_be_fenced(record, key):
                 yield f"{key} was {what} at {saved.at:.1f}, and {id_} ran on or started at {running_at:.1f}"
     for name, job in record.jobs.items():
         limits = [job.spec.deadlines.running]
@@ -90,7 +90,7 @@ def _tells_the_truth(record: Record) -> Iterator[str]:
         happened = ends[-1].note if ends else ""
         if status.phase is Phase.SUCCEEDED and happened != "COMPLETED":
             yield f"{name} is Succeeded, and its job ended as `{happened}`"
-        may_be_lost = status.reason == Reason.LOST and _may_be_lost(record, job)
+        may_be_lost = _may_be_lost(record, job)
         if status.phase is Phase.FAILED and happened == "COMPLETED" and not may_be_lost:
             yield f"{name} is Failed ({status.reason}), and its job succeeded"
         if status.phase is Phase.CANCELLED and not job.spec.cancel and job.deleted_at is None and not record.restored:
@@ -147,7 +147,7 @@ def _keeps_limits(record: Record) -> Iterator[str]:
             continue
         if entry.what in {"start", "restart"}:
             running.add((entry.key, entry.id))
-            if len(running) > limit and not any(_cannot_be_fenced(record, _name_in(key)) for key, _ in running):
+            if len(running) > limit and not any(_cannot_be_fenced(record, key) for key, _ in running):
                 yield f"{len(running)} jobs ran at {entry.at:.1f}, and {limit} may: {sorted(running)}"
         elif entry.what in {"end", "killed", "forgotten"}:
             running.discard((entry.key, entry.id))
@@ -162,7 +162,13 @@ def _leaves_nothing(record: Record) -> Iterator[str]:
             continue
         if job.held and job.key in removed:
             continue  # nobody can tell any more whose it was: it never runs
-        if _cannot_be_fenced(record, _name_in(job.key)):
+        if _cannot_be_fenced(record, job.key) and job.key in removed:
+            continue  # it arrived after the end of its object
+        if (
+            job.held
+            and _name_in(job.key) in record.jobs
+            and _release_was_undone(record, record.jobs[_name_in(job.key)])
+        ):
             continue
         yield f"{job.key} is still there as {job.id}: {job.state}{' (held)' if job.held else ''}"
 
@@ -228,6 +234,13 @@ def _user_holds(record: Record) -> Iterator[tuple[str, float, float]]:
                 since = None
 
 
+def _release_was_undone(record: Record, job: Job) -> bool:
+    """Tell whether a restart of the manager undid a release: a hold that we did not ask for is taken for its user's."""
+    released = record.ledger.of(job.status.key, "release")
+    restarted = any(deed.what == "restart" for deed in record.story.deeds)
+    return job.status.phase is Phase.HELD and restarted and bool(released)
+
+
 def _is_detached(saved: Saved) -> bool:
     return saved.job.spec.on_delete == "Detach" and not saved.job.spec.cancel
 
@@ -256,16 +269,22 @@ def _ended_unseen(record: Record, name: str) -> bool:
     return any(status.id is None or status.reason == Reason.LOST for status in ends)
 
 
-def _cannot_be_fenced(record: Record, name: str) -> bool:
+def _cannot_be_fenced(record: Record, key: str) -> bool:
     """
-    Excuse what follows a submit that arrives late at a manager that has forgotten the job meanwhile.
+    Excuse what follows a submit that arrives after the end of its attempt, where the client chooses the id.
 
-    Where the client chooses the id, a late second submit is harmless as long as the first is remembered.
+    Such a submit is harmless as long as the manager remembers the first. It is not where there was none,
+    and absence was proven before it came; nor where the manager was started anew; nor where it was asked to forget.
     """
-    if not record.story.abilities.volatile:
+    if record.story.abilities.key != "chosen":
         return False
-    removed = any(saved.removed for saved in record.of(name))
-    return removed or record.instances > 1
+    over = [saved.at for saved in record.saves if saved.job.status.key == key and _is_over(saved)]
+    over += [saved.at for saved in record.saves if any(old.key == key for old in saved.job.status.attempts)]
+    return any(entry.at > min(over) for entry in record.ledger.of(key, "submit")) if over else False
+
+
+def _is_over(saved: Saved) -> bool:
+    return saved.removed or saved.job.status.phase.is_final
 
 
 def _name_in(key: str) -> str:

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, closing, contextmanager, suppress
 from contextvars import Context
 from pathlib import Path
 from random import Random
@@ -22,7 +22,7 @@ from typing import Any
 
 import structlog
 
-from bascule.errors import Error, Fenced
+from bascule.errors import Error, Fenced, StoreFailed
 from bascule.model import Duration, Event, Job, Limits, Target, TargetSpec
 from bascule.platforms.embedded import open_store
 from bascule.platforms.embedded.settings import Settings
@@ -190,16 +190,25 @@ class World:
     def _observe(self, store: Store, process: Process) -> None:
         """Watch what is saved: a final phase may be saved once, and never be left."""
         save, remove = store.save, store.remove
-        record = self.record
 
         async def saved(job: Job, events: Sequence[Event] = ()) -> Job:
-            result = await save(job, events)
+            try:
+                result = await save(job, events)
+            except StoreFailed:
+                stored = await store.get(job.ref)
+                if stored is not None and stored.status == job.status and stored.version != job.version:
+                    self._judge_save(process, store._epoch, stored)  # said to have failed, and yet written
+                raise
             self._judge_save(process, store._epoch, result)
             return result
 
         async def removed(job: Job) -> None:
-            await remove(job)
-            record.saves.append(Saved(self.loop.time(), process.name, store._epoch, job, removed=True))
+            try:
+                await remove(job)
+            finally:
+                if await store.get(job.ref) is None:
+                    gone = Saved(self.loop.time(), process.name, store._epoch, job, removed=True)
+                    self.record.saves.append(gone)
 
         store.save, store.remove = saved, removed  # type: ignore[method-assign]
 
@@ -293,7 +302,7 @@ def _prepare(folder: Path) -> None:
 
     with asyncio.Runner(loop_factory=ProcessLoop) as runner:
         runner.run(fill())
-    with sqlite3.connect(folder / "bascule.db") as database:
+    with closing(sqlite3.connect(folder / "bascule.db")) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
