@@ -8,7 +8,6 @@ import pytest
 
 from bascule.model import Phase, Reason, Run, Source
 
-
 pytestmark = pytest.mark.slow
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from bascule.model import Gpus, Phase, Resources
 
-
 pytestmark = pytest.mark.slow
 
 

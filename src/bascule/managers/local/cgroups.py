@@ -152,6 +152,9 @@ def _own_group(mount: Path, kind: str) -> Path | None:
 
 
 def _works(parent: Path, needed: str) -> bool:
+    for left in parent.glob(f"{PREFIX}trial-*"):
+        if not Path("/proc", left.name.rpartition("-")[2]).exists():
+            remove((str(left),))  # whoever tried was killed
     trial = parent / f"{PREFIX}trial-{os.getpid()}"
     try:
         trial.mkdir()
