@@ -51,4 +51,4 @@ def connect(target: Target, namespace: str, place: Place) -> SlurmManager:
         sign=sign_in.headers,
     )
     rest = Rest(FirstAnswerClient(site, tokens), sign_in, spec.url)
-    return SlurmManager(rest, options, place.clock, name=target.name, root=root, held=spec.submission == "Held")
+    return SlurmManager(rest, options, place.clock, root=root, held=spec.submission == "Held")

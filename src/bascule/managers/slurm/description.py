@@ -17,7 +17,7 @@ from bascule.managers.slurm.fields import encoded, minutes
 from bascule.managers.slurm.indices import indices_in
 from bascule.managers.slurm.note import Note, comment_of
 from bascule.managers.slurm.options import TargetOptions, options_of_job, settings_of
-from bascule.managers.slurm.patterns import in_folder, is_beneath
+from bascule.managers.slurm.patterns import in_folder
 from bascule.managers.slurm.versions import Shape
 from bascule.managers.slurm.wrapper import calling, wrapped
 from bascule.model import Job, JobSpec, Resources
@@ -225,6 +225,3 @@ def _warn(job: dict[str, object], warning: tuple[str, int, str], shape: Shape) -
             f"Slurm's REST {shape.name} ({shape.since}) cannot send a warning to the script alone",
             hint="write `signal: {name: USR1, before: 5m}` in the job, then Bascule sends it",
         )
-
-
-__all__ = ["Wanted", "is_beneath", "marks_in", "submission", "wanted_by"]

@@ -14,7 +14,7 @@ from bascule.managers.slurm.answers import gone_from_past, matches_in
 from bascule.managers.slurm.cluster import Cluster
 from bascule.managers.slurm.marker import marker_of, never_began, report_from
 from bascule.managers.slurm.records import Record
-from bascule.managers.slurm.states import is_held_by_user, verdict_of
+from bascule.managers.slurm.states import verdict_of
 from bascule.model import Absent, CannotTell, Found, Handle, Match, Stray, belongs_to
 from bascule.ports import Clock
 
@@ -84,6 +84,3 @@ class Finder:
         if (now - since).total_seconds() < self._min_job_age:
             return Absent("slurmctld's list has no such job, and it cannot have forgotten it yet", now)
         return CannotTell("slurmctld may have forgotten it, and this cluster's REST API has no accounting")
-
-
-__all__ = ["Finder", "is_held_by_user"]

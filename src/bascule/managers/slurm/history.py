@@ -18,7 +18,7 @@ from bascule.managers.slurm.marker import has_begun, marker_of, never_began, rep
 from bascule.managers.slurm.note import note_from
 from bascule.managers.slurm.records import Record
 from bascule.managers.slurm.states import verdict_of
-from bascule.model import Absent, Answer, CannotTell, Handle, Phase, Report, Source
+from bascule.model import Absent, Answer, CannotTell, Handle, Report, Source
 
 NO_HISTORY = "slurmctld no longer has it, and this cluster's REST API has no accounting"
 
@@ -154,6 +154,3 @@ class History:
 def _is_over(record: Record) -> bool:
     verdict = verdict_of(record)
     return verdict.phase is not None and verdict.phase.is_final and verdict.settled
-
-
-__all__ = ["History", "Phase"]

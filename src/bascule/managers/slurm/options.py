@@ -15,7 +15,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from bascule.model import Job, TargetSpec
 from bascule.spec.fields import Absolute, Line, Memory, Span, Word, Written
 from bascule.spec.options import checked_options
-from bascule.spec.problems import Problem
 
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Words = Annotated[list[Word], Field(max_length=256)]
@@ -136,6 +135,3 @@ def options_of_job(job: Job) -> JobOptions:
 def settings_of(options: JobOptions) -> dict[str, Any]:
     """Return what *options* sets, by the names that `fields` knows."""
     return {name: value for name, value in options.model_dump(exclude_none=True).items() if name not in _OWN}
-
-
-__all__ = ["JobOptions", "Problem", "TargetOptions", "options_of_job", "options_of_target", "settings_of"]

@@ -6,6 +6,8 @@ import asyncio
 from collections import OrderedDict
 from typing import NamedTuple
 
+import structlog
+
 from bascule.errors import Mistake
 from bascule.managers.slurm.answers import is_of, latest
 from bascule.managers.slurm.cluster import Cluster
@@ -16,6 +18,8 @@ from bascule.managers.slurm.patterns import filled, in_folder, is_beneath, lette
 from bascule.managers.slurm.records import Record
 from bascule.model import Chunk, Handle
 from bascule.ports import Stream
+
+log = structlog.get_logger()
 
 REMEMBERED = 1000
 
@@ -45,10 +49,8 @@ class Output:
         if path is None:
             return Chunk(b"", offset, 0)
         if not is_beneath(path, self._root):
-            raise Mistake(
-                f"the output `{path}` lies outside the target's `files.root` (`{self._root}`), and is not read",
-                hint="set the job's `workingDirectory` to a folder beneath it",
-            )
+            log.warning("slurm.output_elsewhere", path=path, root=self._root)
+            return Chunk(b"", offset, 0, gone=True)
         return await asyncio.to_thread(read_chunk, self._root, path, offset, limit)
 
     async def _path(self, handle: Handle, stream: Stream, index: int | None) -> str | None:

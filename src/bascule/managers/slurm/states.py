@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bascule.managers.slurm.nodes import expanded
 from bascule.managers.slurm.reasons import sentence
 from bascule.managers.slurm.records import Record
-from bascule.model import Phase, Reason, Report, Source
+from bascule.model import Phase, Reason, Report
 
 BASE: dict[str, tuple[Phase, str]] = {
     "PENDING": (Phase.QUEUED, ""),
@@ -187,6 +187,3 @@ def _failure_in_words(record: Record, verdict: Verdict) -> str:
         case Reason.START_FAILED:
             return f"could not be started ({record.reason or '+'.join(record.words)})"
     return f"failed ({record.reason})" if record.reason else "failed"
-
-
-__all__ = ["Source", "Verdict", "is_held", "is_held_by_user", "report_of", "time_of", "verdict_of"]
