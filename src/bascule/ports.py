@@ -94,7 +94,7 @@ class Manager(Protocol):
         """End our own two-phase hold."""
 
     async def find(self, key: str, since: datetime) -> Found | Absent | CannotTell:
-        """Look for *key* in the live view and the history, from *since* on."""
+        """Look for *key* in the live view and the history, from *since* (our clock; allow for a difference) on."""
 
     async def observe(self, handles: Sequence[Handle], cursor: str = "") -> Observation:
         """Ask for all *handles* in as few requests as the API allows. An empty key means: by id alone."""

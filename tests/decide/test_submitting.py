@@ -84,7 +84,7 @@ class TestSearch:
         plan = decide(job(intended()), seen(), NOW)
 
         assert isinstance(plan.action, Find)
-        assert plan.action.since < plan.status.intent.at
+        assert plan.action.since == plan.status.intent.at
 
     def test_what_is_found_is_adopted_and_released(self):
         plan = after(FIND, Found((Match(Handle("4711", KEY), HELD, held=True),)))

@@ -6,20 +6,47 @@ from pathlib import Path
 
 import pytest
 
+from bascule.model import Target
+from bascule.spec import load_file
+from bascule.wiring import SystemClock, manager_named
+
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 ENDS_WITH = {"fail.sh": 3, "timeout.yaml": 72}
 NO_JOBS = {"target.yaml", "survive.sh"}
 
 
+EVERY = sorted(file for file in EXAMPLES.rglob("*") if file.is_file())
+
+
 def test_every_example_says_what_it_shows():
-    for example in EXAMPLES.iterdir():
+    for example in EVERY:
         first, second = example.read_text().splitlines()[:2]
 
         assert (second if first.startswith("#!") else first).startswith("# "), example.name
 
 
+@pytest.mark.parametrize("path", [file for file in EVERY if file.parent != EXAMPLES], ids=lambda file: file.name)
+def test_an_example_for_another_manager_is_accepted(path):
+    [noun] = load_file(path)
+
+    target = noun if isinstance(noun, Target) else load_file(path.parent / "target.yaml")[0]
+    manager = manager_named(path.parent.name).connect(target, "default", Desk())
+
+    if noun is not target:
+        manager.check(noun)
+
+
+class Desk:
+    """A place that a manager can be made in, and that has nothing."""
+
+    clock = SystemClock()
+
+    async def secret(self, namespace, name, key):
+        raise AssertionError
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({file.name for file in EXAMPLES.iterdir()} - NO_JOBS))
+@pytest.mark.parametrize("name", sorted({file.name for file in EXAMPLES.iterdir() if file.is_file()} - NO_JOBS))
 def test_it_ends_as_it_should(name, desk, as_reader):
     done = as_reader(["bascule", "run", f"examples/{name}"])
 

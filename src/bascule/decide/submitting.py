@@ -21,8 +21,6 @@ from bascule.ports import Abilities
 FIND_AGAIN = 5.0
 """Seconds between two looks for a key of which we know nothing."""
 CANNOT_TELL_AGAIN = 60.0
-SKEW = timedelta(minutes=5)
-"""How far the manager's clock may be from ours when a search is limited by time."""
 
 
 def submitting(job: Job, intent: Intent, seen: Seen, now: datetime) -> Plan:
@@ -57,7 +55,7 @@ def _look(job: Job, intent: Intent, seen: Seen, now: datetime) -> Plan:
         return Plan(
             status=replace(job.status, message=seen.silence or job.status.message), look_again_in=CANNOT_TELL_AGAIN
         )
-    return Plan(status=job.status, action=Find(job.status.key, since=intent.at - SKEW))
+    return Plan(status=job.status, action=Find(job.status.key, since=intent.at))
 
 
 def _have(job: Job, handle: Handle, seen: Seen, now: datetime, *, because: str) -> Plan:
