@@ -105,6 +105,7 @@ def _again(job: Job, ended: JobStatus, now: datetime, *, reason: Reason, message
         signal=ended.signal,
         started_at=ended.started_at,
         finished_at=ended.finished_at,
+        tasks=ended.tasks,
         place=ended.handle.place if ended.handle else "",
     )
     status = JobStatus(

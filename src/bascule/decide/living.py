@@ -120,8 +120,9 @@ def _over(job: Job, status: JobStatus, report: Report, said: Phase, now: datetim
     ended = replace(
         status,
         manager=ManagerView(state=report.state, reason=report.why, nodes=report.nodes, restarts=report.restarts),
-        exit_code=report.exit_code,
-        signal=report.signal,
+        # An array has as many exit codes as tasks.
+        exit_code=report.exit_code if report.tasks is None else None,
+        signal=report.signal if report.tasks is None else None,
         observed_at=now,
         observed_by=report.source,
         submitted_at=report.submitted_at or status.submitted_at,

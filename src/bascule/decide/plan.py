@@ -36,10 +36,11 @@ class Submit(Noun, frozen=True, tag=True):
 
 
 class Find(Noun, frozen=True, tag=True):
-    """Look for *key*, which may have been submitted at *since* or later."""
+    """Look for *key*, which may have been submitted at *since* or later, and may even have run."""
 
     key: str
     since: datetime
+    may_have_run: bool = False
 
 
 class Release(Noun, frozen=True, tag=True):

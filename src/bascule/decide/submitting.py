@@ -55,7 +55,7 @@ def _look(job: Job, intent: Intent, seen: Seen, now: datetime) -> Plan:
         return Plan(
             status=replace(job.status, message=seen.silence or job.status.message), look_again_in=CANNOT_TELL_AGAIN
         )
-    return Plan(status=job.status, action=Find(job.status.key, since=intent.at))
+    return Plan(status=job.status, action=Find(job.status.key, since=intent.at, may_have_run=intent.tries == 0))
 
 
 def _have(job: Job, handle: Handle, seen: Seen, now: datetime, *, because: str) -> Plan:

@@ -138,7 +138,7 @@ def _intend(job: Job, seen: Seen, now: datetime, *, queued_since: datetime, look
             message="looking for an earlier submit: this object may be older than the truth",
             intent=Intent(at=job.created_at, asked_at=job.created_at, held=held, tries=0, instance=seen.instance),
         )
-        return Plan(status=status, action=Find(key, since=job.created_at))
+        return Plan(status=status, action=Find(key, since=job.created_at, may_have_run=True))
     return Plan(
         status=status,
         action=Submit(key, held),

@@ -6,6 +6,7 @@ say, ``target`` where jobs run, ``objects`` the stored whole.
 """
 
 from bascule.model.codec import from_json, from_plain, to_json, to_plain
+from bascule.model.indices import indices_of, text_of_indices
 from bascule.model.key import KeyParts, belongs_to, installation_from, key_for, parts_of
 from bascule.model.objects import ABANDON, Job, Ref, Target
 from bascule.model.outside import (
@@ -135,9 +136,11 @@ __all__ = [
     "belongs_to",
     "from_json",
     "from_plain",
+    "indices_of",
     "installation_from",
     "key_for",
     "parts_of",
+    "text_of_indices",
     "to_json",
     "to_plain",
     "work_of",

@@ -57,6 +57,11 @@ class Job(Noun, frozen=True):
         return not self.status.phase.is_final or self.deleted_at is not None or expires
 
     @property
+    def is_array(self) -> bool:
+        """Tell whether it is many tasks; of an adopted job only its manager can say so."""
+        return self.spec.array is not None or self.status.tasks is not None
+
+    @property
     def target_ref(self) -> Ref:
         """The reference of the job's target."""
         return Ref(self.spec.target.namespace or self.namespace, self.spec.target.name)

@@ -13,6 +13,9 @@ from datetime import datetime
 from bascule.model.phase import Phase, Source
 from bascule.model.spec import Noun
 
+_LONGEST_LIST = 60
+"""Characters of a list of indices in a sentence; the whole of it stands beside."""
+
 
 class Handle(Noun, frozen=True):
     """
@@ -32,7 +35,7 @@ class Handle(Noun, frozen=True):
 
 
 class Tasks(Noun, frozen=True):
-    """How the tasks of an array stand."""
+    """How the tasks of an array stand; *failed_indices* as ``4,17-19``."""
 
     total: int = 0
     succeeded: int = 0
@@ -40,6 +43,21 @@ class Tasks(Noun, frozen=True):
     cancelled: int = 0
     running: int = 0
     failed_indices: str = ""
+
+    @property
+    def done(self) -> int:
+        """How many have ended, however."""
+        return self.succeeded + self.failed + self.cancelled
+
+    @property
+    def summary(self) -> str:
+        """As a sentence for a person: ``41 of 100 done, 1 failed (17), 10 running``."""
+        words = f"{self.done} of {self.total} done"
+        if self.failed:
+            words += f", {self.failed} failed ({_shortened(self.failed_indices)})"
+        if self.cancelled:
+            words += f", {self.cancelled} cancelled"
+        return f"{words}, {self.running} running" if self.running else words
 
 
 class Report(Noun, frozen=True, tag=True):
@@ -165,3 +183,9 @@ class Health(Noun, frozen=True):
     hint: str = ""
     checks: tuple[Check, ...] = ()
     instance: str = ""
+
+
+def _shortened(indices: str) -> str:
+    if len(indices) <= _LONGEST_LIST:
+        return indices
+    return f"{indices[:_LONGEST_LIST].rpartition(',')[0]},..."

@@ -75,6 +75,7 @@ class Attempt(Noun, frozen=True):
     signal: int | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    tasks: Tasks | None = None
     place: str = ""
 
 

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from bascule.managers.slurm.indices import shown
 from bascule.managers.slurm.records import Record
 from bascule.managers.slurm.states import report_of
-from bascule.model import Phase, Report, Source, Tasks
+from bascule.model import Phase, Report, Source, Tasks, text_of_indices
 
 MOST_NODES = 64
 
@@ -45,7 +44,7 @@ def array_report(records: Sequence[Record], indices: Sequence[int], now: datetim
         failed=len(failed),
         cancelled=len(cancelled),
         running=len(running),
-        failed_indices=shown(failed),
+        failed_indices=text_of_indices(failed),
     )
     if alive or (never and not complete):
         return _living(alive, finals, counted, running)
@@ -85,7 +84,7 @@ def _living(alive: list[Report], finals: dict[int, Report], counted: Tasks, runn
         phase=phase,
         state=_words(alive),
         why=why,
-        explanation=_sentence(counted) if phase is Phase.RUNNING else (waits.explanation if waits else ""),
+        explanation=counted.summary if phase is Phase.RUNNING else (waits.explanation if waits else ""),
         nodes=nodes,
         restarts=max((report.restarts for report in alive), default=0),
         submitted_at=min((report.submitted_at for report in alive if report.submitted_at), default=None),
@@ -109,7 +108,7 @@ def _over(finals: dict[int, Report], counted: Tasks, failed: set[int]) -> Report
         phase=phase,
         state=_words(list(finals.values())) or "CANCELLED",
         reason=reason,
-        explanation=_sentence(counted),
+        explanation=counted.summary,
         exit_code=first.exit_code if first is not None else (0 if phase is Phase.SUCCEEDED else None),
         signal=first.signal if first is not None else None,
         submitted_at=min((report.submitted_at for report in ends if report.submitted_at), default=None),
@@ -123,17 +122,3 @@ def _over(finals: dict[int, Report], counted: Tasks, failed: set[int]) -> Report
 def _words(reports: list[Report]) -> str:
     """Slurm's words, the most frequent first."""
     return ",".join(word for word, _ in Counter(report.state for report in reports).most_common(3))
-
-
-def _sentence(counted: Tasks) -> str:
-    parts = [
-        f"{number} {what}"
-        for number, what in (
-            (counted.running, "running"),
-            (counted.succeeded, "succeeded"),
-            (counted.failed, "failed"),
-            (counted.cancelled, "cancelled"),
-        )
-        if number
-    ]
-    return f"{counted.total} tasks: {', '.join(parts)}" if parts else f"{counted.total} tasks"

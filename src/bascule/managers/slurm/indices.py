@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 MOST = 1_000_000
 _PART = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
@@ -33,17 +32,3 @@ def in_bit_map(text: str) -> tuple[int, ...]:
     except ValueError:
         return ()
     return tuple(index for index in range(min(bits.bit_length(), MOST)) if bits >> index & 1)
-
-
-def shown(indices: Iterable[int]) -> str:
-    """Write *indices* as people do: ``0-3,7``."""
-    parts: list[str] = []
-    run: list[int] = []
-    for index in [*sorted(set(indices)), None]:
-        if run and index == run[-1] + 1:
-            run.append(index)
-            continue
-        if run:
-            parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
-        run = [] if index is None else [index]
-    return ",".join(parts)
