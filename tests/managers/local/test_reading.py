@@ -8,6 +8,7 @@ from bascule.errors import Refused, Unavailable
 from bascule.managers.local import output
 from bascule.managers.local.spool import Spool
 from bascule.model import Absent, CannotTell, Found, Phase, Report
+from tests.managers.local.homes import wait_for
 
 
 async def test_output_is_read_live_and_in_pieces(home):
@@ -58,6 +59,7 @@ async def test_output_that_is_no_file_any_more_is_gone(home, trick):
 async def test_an_observation_without_news_says_so(home):
     handle = await home.submit("true", hold=True)
     await home.becomes(handle, Phase.HELD)
+    await wait_for(home.spool.news.exists)
     first = await home.manager.observe([handle])
 
     second = await home.manager.observe([handle], first.cursor)
@@ -70,6 +72,7 @@ async def test_an_observation_without_news_says_so(home):
 async def test_a_change_is_news(home):
     handle = await home.submit("true", hold=True)
     await home.becomes(handle, Phase.HELD)
+    await wait_for(home.spool.news.exists)
     cursor = (await home.manager.observe([handle])).cursor
 
     await home.manager.unhold(handle)
@@ -85,6 +88,7 @@ async def test_another_job_is_news(home):
     one, other = await home.submit("true", hold=True), await home.submit("true", hold=True)
     await home.becomes(one, Phase.HELD)
     await home.becomes(other, Phase.HELD)
+    await wait_for(home.spool.news.exists)
     cursor = (await home.manager.observe([one])).cursor
 
     seen = await home.manager.observe([one, other], cursor)

@@ -168,7 +168,7 @@ async def test_a_supervisor_without_work_ends_and_another_comes_when_needed(tmp_
 
     await wait_for(lambda: not home.supervisors())
     assert 2 == report.exit_code
-    assert 2 == home.log().count("supervisor.ended")
+    assert 2 <= home.log().count("supervisor.ended")  # a slow one is helped by a second, which ends too
     await home.close()
 
 

@@ -12,12 +12,15 @@ import contextlib
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterable
+import time
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 PREFIX = "bascule-"
 _TRIAL_SECONDS = 5.0
+_KEEP_EMPTY = 600.0
+_KEEP_KILLS = 86400.0
 
 
 class Parents(NamedTuple):
@@ -33,11 +36,6 @@ class Cgroups:
     def __init__(self, parents: Parents, home: Path) -> None:
         self._parents = parents
         self._ours = hashlib.sha256(os.fsencode(home)).hexdigest()[:8]
-
-    @property
-    def limit_memory(self) -> bool:
-        """Tell whether a job's memory can be limited."""
-        return self._parents.memory is not None
 
     def make(self, key: str, memory: int) -> tuple[str, ...]:
         """Make the groups of a job, limited to *memory* bytes unless that is 0; fewer where it fails."""
@@ -55,6 +53,19 @@ class Cgroups:
                 continue
             made.append(str(group))
         return tuple(made)
+
+    def sweep(self, keep: Collection[str] = ()) -> None:
+        """
+        Remove this home's groups but those to *keep*, and empty ones that other homes have left behind.
+
+        Theirs may be just about to be entered while they are young, and may be asked for memory kills later.
+        """
+        remove(tuple(self.strays().difference(keep)))
+        for group in sorted({group for parent in self._parents if parent for group in parent.glob(f"{PREFIX}*-*")}):
+            with contextlib.suppress(OSError):
+                age = time.time() - group.stat().st_mtime
+                if age > _KEEP_KILLS or (age > _KEEP_EMPTY and not memory_kills((str(group),))):
+                    group.rmdir()  # refused by the kernel while anybody is in it
 
     def strays(self) -> set[str]:
         """Return all groups that were made for this home."""
@@ -152,9 +163,6 @@ def _own_group(mount: Path, kind: str) -> Path | None:
 
 
 def _works(parent: Path, needed: str) -> bool:
-    for left in parent.glob(f"{PREFIX}trial-*"):
-        if not Path("/proc", left.name.rpartition("-")[2]).exists():
-            remove((str(left),))  # whoever tried was killed
     trial = parent / f"{PREFIX}trial-{os.getpid()}"
     try:
         trial.mkdir()

@@ -102,7 +102,7 @@ class LocalManager:
         """End our own hold."""
         await self._wish(handle, "release")
 
-    async def find(self, key: str, since: datetime) -> Found | Absent | CannotTell:
+    async def find(self, key: str, since: datetime, *, may_have_run: bool = False) -> Found | Absent | CannotTell:
         """Look for the job's folder, which is there from acceptance on."""
         answer = self._answer(key)
         if isinstance(answer, Report):

@@ -77,8 +77,7 @@ class Workload:
             self._end(key, state or State("queued", time.time()), lost)
         for outline, state in sorted(found, key=lambda pair: (pair[0].at, pair[0].key)):
             self._take_up(outline, state)
-        keep = {group for run in self.runs.values() for group in run.state.groups}
-        cgroups.remove(tuple(self._groups.strays() - keep))
+        self._groups.sweep(keep={group for run in self.runs.values() for group in run.state.groups})
 
     def take_wishes(self) -> None:
         """See to what managers want."""
