@@ -93,8 +93,13 @@ class Manager(Protocol):
     async def release(self, handle: Handle) -> None:
         """End our own two-phase hold."""
 
-    async def find(self, key: str, since: datetime) -> Found | Absent | CannotTell:
-        """Look for *key* in the live view and the history, from *since* (our clock; allow for a difference) on."""
+    async def find(self, key: str, since: datetime, *, may_have_run: bool = False) -> Found | Absent | CannotTell:
+        """
+        Look for *key* in the live view and the history, from *since* (our clock; allow for a difference) on.
+
+        *may_have_run*: it may have been released since (the store is older than the truth),
+        so that a job which was submitted held can have ended.
+        """
 
     async def observe(self, handles: Sequence[Handle], cursor: str = "") -> Observation:
         """Ask for all *handles* in as few requests as the API allows. An empty key means: by id alone."""

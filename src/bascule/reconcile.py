@@ -219,8 +219,8 @@ class Reconciler:
                     for name, wanted in job.spec.secret_env.items()
                 }
                 return Done(await manager.submit(Order(job, key, held, secrets)))
-            case Find(key=key, since=since):
-                return await manager.find(key, since)
+            case Find(key=key, since=since, may_have_run=may_have_run):
+                return await manager.find(key, since, may_have_run=may_have_run)
             case Release(handle=handle):
                 await manager.release(handle)
             case Cancel(handle=handle):

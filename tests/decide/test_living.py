@@ -1,6 +1,7 @@
 """A job that lives outside."""
 
 import pytest
+from msgspec.structs import replace
 
 from bascule.decide import Cancel, Done, Happened, Hold, Release, Signal, Trouble, Unhold, Update, decide
 from bascule.model import (
@@ -112,7 +113,26 @@ class TestRelease:
 
         assert Phase.SUBMITTING == plan.status.phase
 
-    def test_a_recorded_release_is_never_repeated(self):
+    def test_a_release_that_the_manager_forgot_is_made_once_more(self):
+        """It was restarted, and has nothing of its last seconds; else the job would be Submitting for ever."""
+        status = replace(outside(Phase.SUBMITTING), released_at=ago(minutes=2))
+        held = Report(Phase.HELD, state="PENDING")
+
+        seen_held = told(held, status)
+        again = decide(job(status), seen(happened=Happened(Release(HANDLE), Done())), NOW)
+
+        assert Release(HANDLE) == seen_held.action
+        assert (Phase.HELD, None) == (again.status.phase, again.action)
+
+    def test_a_hold_just_after_the_release_may_be_an_old_answer(self):
+        status = replace(outside(Phase.SUBMITTING), released_at=ago(seconds=5))
+
+        plan = told(Report(Phase.HELD, state="PENDING"), status)
+
+        assert (Phase.SUBMITTING, None) == (plan.status.phase, plan.action)
+        assert 55 == plan.look_again_in
+
+    def test_a_release_that_was_seen_is_never_repeated(self):
         """A hold after it is the user's own."""
         plan = told(Report(Phase.HELD, state="PENDING"), outside(Phase.QUEUED))
 

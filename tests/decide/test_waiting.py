@@ -147,3 +147,12 @@ def test_the_same_facts_give_the_same_plan_twice():
     again = decide(replace(job(), status=first.status), seen(has_room=False), ago(minutes=-5))
 
     assert first.status == again.status
+
+
+def test_what_a_restored_copy_may_have_done_is_asked_for():
+    """A job that was submitted held can have been released and have ended since the backup."""
+    plan = decide(job(), seen(distrusts_before=ago(minutes=1)), NOW)
+    later = decide(replace(job(), status=plan.status), seen(), NOW)
+
+    assert plan.action.may_have_run
+    assert later.action.may_have_run

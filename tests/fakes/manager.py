@@ -96,7 +96,7 @@ class FakeManager:
 
         return await self._line.request("submit", effect, changes=True)
 
-    async def find(self, key: str, since: datetime) -> Found | Absent | CannotTell:
+    async def find(self, key: str, since: datetime, *, may_have_run: bool = False) -> Found | Absent | CannotTell:
         if self.abilities.key == "none":
             return CannotTell("this manager cannot search")
         as_of = self.clock.now()

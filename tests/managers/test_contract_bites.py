@@ -39,7 +39,7 @@ class GoesByIdAlone(FakeManager):
 
 
 class CallsPurgedAbsent(FakeManager):
-    async def find(self, key, since):
+    async def find(self, key, since, *, may_have_run=False):
         answer = await super().find(key, since)
         return Absent("not in the list", self.clock.now()) if isinstance(answer, CannotTell) else answer
 
@@ -94,7 +94,7 @@ class RetriesByItself(FakeManager):
 
 
 class FindsByPrefix(FakeManager):
-    async def find(self, key, since):
+    async def find(self, key, since, *, may_have_run=False):
         jobs = [job for job in self.outside.living() if job.key.startswith(key)]
         found = tuple(Match(Handle(job.id, job.key), Report(Phase.QUEUED)) for job in jobs)
         return Found(found) if found else Absent("not in the list", self.clock.now())

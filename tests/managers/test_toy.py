@@ -45,7 +45,7 @@ class ToyManager:
         self.jobs.setdefault(order.key, Report(Phase.RUNNING, "on", started_at=self.clock.now()))
         return Handle(order.key, order.key)
 
-    async def find(self, key, since):
+    async def find(self, key, since, *, may_have_run=False):
         report = self.jobs.get(key)
         return Found((Match(Handle(key, key), report),)) if report else Absent("not in the box", self.clock.now())
 

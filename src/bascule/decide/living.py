@@ -24,6 +24,7 @@ from bascule.decide.plan import (
     Unhold,
     Update,
 )
+from bascule.decide.releasing import release_again_in, release_is_unseen
 from bascule.decide.stopping import ask_again_in, ended_by_stop, wanted_stop
 from bascule.model import (
     Absent,
@@ -85,6 +86,8 @@ def _take_in(status: JobStatus, report: Report, now: datetime) -> tuple[JobStatu
         phase = Phase.SUBMITTING
     elif released_at is None and report.phase is not None:
         released_at = now
+    elif phase is Phase.HELD and release_is_unseen(status):
+        phase = Phase.SUBMITTING
     started = status.started_at
     if phase is Phase.RUNNING:
         started = report.started_at or started or now
@@ -174,7 +177,9 @@ def _after_action(job: Job, seen: Seen, now: datetime) -> tuple[JobStatus, tuple
     action, result = seen.happened.action, seen.happened.result
     match action, result:
         case Release(), Done():
-            return replace(status, released_at=now, message="released"), ()
+            # After the second one, a hold is its user's, however soon it was made.
+            phase = status.phase if status.released_at is None else Phase.HELD
+            return replace(status, phase=phase, released_at=now, message="released"), ()
         case Cancel(), Done() if status.stop is not None:
             return _stop_asked(status, status.stop, now), (
                 Event(now, "Stopping", f"asked the manager to end it ({status.stop.cause})"),
@@ -237,6 +242,8 @@ def _next(job: Job, status: JobStatus, handle: Handle, seen: Seen, now: datetime
         return Plan(status=status, action=action, events=(event,) if event else ())
     if (left_to_warn := _warning_due(job, status, seen, now)) is not None:
         waits.append(left_to_warn)
+    if (left_to_release := release_again_in(status, seen.abilities, now)) is not None:
+        waits.append(left_to_release if left_to_release > 0 else TROUBLE_AGAIN)
     return Plan(status=status, look_again_in=min(waits) if waits else None)
 
 
@@ -255,6 +262,8 @@ def _wish(
         if job.spec.hold and abilities.hold:
             return None, replace(status, released_at=now, holding=True), None
         return Release(handle), status, None
+    if (left := release_again_in(status, abilities, now)) is not None and left <= 0 and seen.reachable:
+        return Release(handle), status, Event(now, "ReleasedAgain", "is still held: the manager forgot the release")
     waits = status.phase in (Phase.QUEUED, Phase.HELD, Phase.SUBMITTING)
     if abilities.hold and waits and job.spec.hold and not status.holding:
         return Hold(handle), status, None

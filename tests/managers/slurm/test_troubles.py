@@ -170,6 +170,20 @@ class TestIds:
         assert isinstance(found, Found)
         assert 1 == len(found.matches)
 
+    async def test_a_held_job_that_may_have_been_released_can_have_ended_unseen(self, tmp_path):
+        """
+        After a restored backup a hold proves nothing; without accounting nobody remembers.
+        """
+        async with OldWorld(tmp_path) as world:
+            long_ago = world.now()
+            await world.clock.sleep(86_400)
+
+            held = await world.manager.find(world.order().key, long_ago)
+            doubtful = await world.manager.find(world.order().key, long_ago, may_have_run=True)
+
+        assert isinstance(held, Absent)
+        assert isinstance(doubtful, CannotTell)
+
     async def test_an_id_that_is_none(self, world):
         assert isinstance(await world.see(Handle("abc")), Absent)
         with pytest.raises(Refused):

@@ -29,14 +29,18 @@ class Finder:
         self._held = held
         self._min_job_age = min_job_age
 
-    async def find(self, key: str, since: datetime) -> Found | Absent | CannotTell:
+    async def find(self, key: str, since: datetime, *, may_have_run: bool = False) -> Found | Absent | CannotTell:
         """Look for *key*; `Manager.find`."""
         now = self._clock.now()
         live = await self._ours(key)
         facts = await self._cluster.facts()
         if not facts.accounting:
             matches = matches_in(live, key, now)
-            return Found(tuple(matches)) if matches else await self._unseen(key, since, now)
+            return (
+                Found(tuple(matches))
+                if matches
+                else await self._unseen(key, since, now, held=self._held and not may_have_run)
+            )
         past = await self._cluster.past_named(key, since)
         alive = {record.of for record in live}
         rows = [row for row in past if row.name == key and row.user == self._cluster.user and row.of not in alive]
@@ -67,7 +71,7 @@ class Finder:
             record for record in await self._cluster.live() if record.name == key and record.user == self._cluster.user
         ]
 
-    async def _unseen(self, key: str, since: datetime, now: datetime) -> Found | Absent | CannotTell:
+    async def _unseen(self, key: str, since: datetime, now: datetime, *, held: bool) -> Found | Absent | CannotTell:
         """Say what it means that slurmctld's whole list has no such job, where nothing else remembers."""
         if self._root is not None:
             marker = await asyncio.to_thread(marker_of, self._root, key)
@@ -79,7 +83,7 @@ class Finder:
             if not await asyncio.to_thread(never_began, self._root, key):
                 return CannotTell("it began to run, or the shared folder is not there")
             return Absent("slurmctld's list has no such job, and none ever began to run", now)
-        if self._held:
+        if held:
             return Absent("slurmctld's list has no such job, and a held one cannot have ended unseen", now)
         if (now - since).total_seconds() < self._min_job_age:
             return Absent("slurmctld's list has no such job, and it cannot have forgotten it yet", now)

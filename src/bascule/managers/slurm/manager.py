@@ -84,9 +84,9 @@ class SlurmManager:
         """End the user's hold."""
         await self._changer.set_hold(handle, hold=False)
 
-    async def find(self, key: str, since: datetime) -> Found | Absent | CannotTell:
+    async def find(self, key: str, since: datetime, *, may_have_run: bool = False) -> Found | Absent | CannotTell:
         """Look for *key* in the live list and the history."""
-        return await self._finder.find(key, since)
+        return await self._finder.find(key, since, may_have_run=may_have_run)
 
     async def observe(self, handles: Sequence[Handle], cursor: str = "") -> Observation:
         """Ask for all *handles* by the cheapest means."""
