@@ -18,6 +18,12 @@ WORLDS = [NewWorld, MiddleWorld, OldWorld, OldRememberingWorld]
 GARBAGE = [b"", b"<html>proxy</html>", b'{"jobs": [', b'{"jobs": 7}', b"[1]", b"\xff\xfe", b"[" * 100_000]
 
 
+class UnsharedWorld(OldWorld):
+    """Neither accounting nor a folder that both sides see."""
+
+    shares = False
+
+
 @pytest.fixture(params=WORLDS, ids=lambda world: world.__name__)
 async def world(request, tmp_path):
     async with request.param(tmp_path) as world:
@@ -174,7 +180,7 @@ class TestIds:
         """
         After a restored backup a hold proves nothing; without accounting nobody remembers.
         """
-        async with OldWorld(tmp_path) as world:
+        async with UnsharedWorld(tmp_path) as world:
             long_ago = world.now()
             await world.clock.sleep(86_400)
 
