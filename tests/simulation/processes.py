@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
@@ -126,8 +125,12 @@ class ProcessLoop(VirtualLoop):
         for task in self._tasks:
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
-                with suppress(BaseException):
-                    task.get_coro().close()  # type: ignore[union-attr]
+                for _ in range(5):  # a task group waits for its tasks once more each time
+                    try:
+                        task.get_coro().close()  # type: ignore[union-attr]
+                        break
+                    except BaseException:  # noqa: BLE001, S112 - whatever it says, it is dead
+                        continue
         self._tasks.clear()
         self._ready.clear()  # type: ignore[attr-defined]
         self._scheduled.clear()  # type: ignore[attr-defined]

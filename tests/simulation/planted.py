@@ -1,0 +1,431 @@
+"""
+Known wrong behaviours, planted one at a time: the simulation must find every one.
+
+Each is what some bridge really does, or what a careless change would make of ours. A
+mutant is a function that is called with a `Patch` and replaces production code through
+it; `mutants` looks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+
+from msgspec.structs import replace
+
+from bascule import monitor, reconcile, runner, sweeper
+from bascule.decide import Cancel, Done, Plan, Release, Submit, Trouble
+from bascule.errors import StoreFailed
+from bascule.model import Absent, Phase, Reason, Report, key
+from bascule.platforms.embedded import store, writing
+from tests.fakes import manager as fake_manager
+from tests.fakes import reading
+
+rules, ending, living, plan, submitting, waiting = (
+    import_module(f"bascule.decide{room}") for room in ("", ".ending", ".living", ".plan", ".submitting", ".waiting")
+)
+MUTANTS: dict[str, Callable[["Patch"], None]] = {}
+
+
+class Patch:
+    """Replaces attributes, and puts them back."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[Any, str, Any]] = []
+
+    def put(self, place: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Replace *name* in *place* by what *make* makes of it."""
+        old = place.__dict__[name] if isinstance(place, type) else getattr(place, name)
+        self._kept.append((place, name, old))
+        setattr(place, name, make(old))
+
+    def undo(self) -> None:
+        """Put everything back."""
+        while self._kept:
+            place, name, old = self._kept.pop()
+            setattr(place, name, old)
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """Let the wrong behaviour *name* be there for a while."""
+    patch = Patch()
+    try:
+        MUTANTS[name](patch)
+        yield
+    finally:
+        patch.undo()
+
+
+def mutant(plant: Callable[[Patch], None]) -> Callable[[Patch], None]:
+    """Make *plant* known under its name."""
+    MUTANTS[plant.__name__] = plant
+    return plant
+
+
+def _unsaved_before(patch: Patch, *kinds: type) -> None:
+    def make(save: Any) -> Any:
+        async def saved(self: Any, job: Any, intended: Plan) -> Any:
+            if isinstance(intended.action, kinds):
+                return replace(job, status=intended.status)
+            return await save(self, job, intended)
+
+        return saved
+
+    patch.put(reconcile.Reconciler, "_save", make)
+
+
+@mutant
+def id_stored_only_after_the_reply_without_an_intent(patch: Patch) -> None:
+    """A crash between the submit and the save forgets the job."""
+    _unsaved_before(patch, Submit)
+
+
+@mutant
+def released_before_the_id_is_saved(patch: Patch) -> None:
+    """The two phases in the wrong order."""
+    _unsaved_before(patch, Release)
+
+
+@mutant
+def resubmit_on_time_out(patch: Patch) -> None:
+    """Silence is taken for a no."""
+
+    def make(old: Any) -> Any:
+        def not_submitted(job: Any, intent: Any, trouble: Trouble, now: Any) -> Plan:
+            return old(job, intent, replace(trouble, kind="Unavailable"), now)
+
+        return not_submitted
+
+    patch.put(submitting, "_not_submitted", make)
+
+
+def _observed(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
+    def make(poll: Any) -> Any:
+        async def polled(self: Any) -> Any:
+            observe = self._observe
+
+            async def bent(handles: Any, cursor: str = "") -> Any:
+                return change(await observe(handles, cursor), handles)
+
+            self._observe = bent
+            try:
+                return await poll(self)
+            finally:
+                self._observe = observe
+
+        return polled
+
+    patch.put(monitor.Monitor, "poll", make)
+
+
+@mutant
+def an_empty_list_means_finished(patch: Patch) -> None:
+    """A partial answer is taken for the whole truth."""
+
+    def fill(seen: Any, handles: Any) -> Any:
+        missing = {
+            handle.id: Report(Phase.SUCCEEDED, state="GONE") for handle in handles if handle.id not in seen.answers
+        }
+        return seen if seen.unchanged else replace(seen, answers={**missing, **seen.answers})
+
+    _observed(patch, fill)
+
+
+@mutant
+def no_changes_means_no_jobs(patch: Patch) -> None:
+    """The warning "no changes" comes with an empty list."""
+
+    def fill(seen: Any, handles: Any) -> Any:
+        if not seen.unchanged:
+            return seen
+        gone = {handle.id: Report(Phase.FAILED, state="GONE", reason=Reason.LOST) for handle in handles}
+        return replace(seen, unchanged=False, answers=gone)
+
+    _observed(patch, fill)
+
+
+@mutant
+def silence_means_lost(patch: Patch) -> None:
+    """A failed poll is news about the jobs."""
+
+    def make(poll: Any) -> Any:
+        async def polled(self: Any) -> Any:
+            answered = await poll(self)
+            if not answered:
+                for ref in list(self._tracked):
+                    self._news[ref] = Report(Phase.FAILED, state="GONE", reason=Reason.LOST)
+                    self._wake(ref)
+            return answered
+
+        return polled
+
+    patch.put(monitor.Monitor, "poll", make)
+
+
+@mutant
+def not_found_means_failed(patch: Patch) -> None:
+    """A purged record is a failure."""
+
+    def make(old: Any) -> Any:
+        def cannot_tell(job: Any, status: Any, why: str, now: Any) -> Any:
+            return ending.end_attempt(job, status, now, phase=Phase.FAILED, reason=Reason.EXIT_CODE, message=why)
+
+        return cannot_tell
+
+    patch.put(living, "_cannot_tell", make)
+
+
+@mutant
+def purged_means_success(patch: Patch) -> None:
+    """What is gone must have ended well."""
+
+    def make(old: Any) -> Any:
+        def absent(job: Any, status: Any, answer: Absent, seen: Any, now: Any) -> Any:
+            return ending.end_attempt(job, status, now, phase=Phase.SUCCEEDED, reason="", message="gone")
+
+        return absent
+
+    patch.put(living, "_absent", make)
+
+
+@mutant
+def an_id_is_trusted_without_its_key(patch: Patch) -> None:
+    """Ids are reused by real managers."""
+    patch.put(reading.Reader, "is_ours", lambda old: lambda self, job, handle: job.id == handle.id)
+
+
+@mutant
+def saved_without_compare_and_set(patch: Patch) -> None:
+    """The last writer wins."""
+
+    def make(save: Any) -> Any:
+        async def saved(self: Any, job: Any, events: Any = ()) -> Any:
+            fresh = await self.get(job.ref)
+            return await save(self, job if fresh is None else replace(job, version=fresh.version), events)
+
+        return saved
+
+    patch.put(store.Store, "save", make)
+    patch.put(writing.Transaction, "require", lambda old: lambda self, epoch: None)
+
+
+@mutant
+def a_lease_without_an_epoch(patch: Patch) -> None:
+    """A driver that was frozen goes on as if nothing had happened."""
+    patch.put(writing.Transaction, "require", lambda old: lambda self, epoch: None)
+
+
+@mutant
+def a_final_phase_is_left_again(patch: Patch) -> None:
+    """A late wish rewrites the past."""
+
+    def make(old: Any) -> Any:
+        def over(job: Any, seen: Any, now: Any) -> Plan:
+            if job.spec.cancel and job.status.phase is Phase.FAILED:
+                return Plan(status=replace(job.status, phase=Phase.CANCELLED))
+            return old(job, seen, now)
+
+        return over
+
+    patch.put(rules, "over", make)
+
+
+@mutant
+def a_cancel_is_lost_when_the_manager_is_down(patch: Patch) -> None:
+    """It is asked once, and whether it arrived does not matter."""
+
+    def make(old: Any) -> Any:
+        def after_action(job: Any, seen: Any, now: Any) -> Any:
+            happened = seen.happened
+            if happened is not None and isinstance(happened.action, Cancel):
+                seen = replace(seen, happened=replace(happened, result=Done()))
+            return old(job, seen, now)
+
+        return after_action
+
+    patch.put(living, "_after_action", make)
+    patch.put(living, "ask_again_in", lambda old: lambda stop, now: 0.0 if stop.asked_at is None else 1e9)
+
+
+@mutant
+def asked_to_cancel_means_cancelled(patch: Patch) -> None:
+    """The answer to the request is taken for its effect."""
+
+    def make(old: Any) -> Any:
+        def decided(job: Any, handle: Any, seen: Any, now: Any) -> Plan:
+            if seen.happened is not None and isinstance(seen.happened.action, Cancel):
+                return ending.end_attempt(job, job.status, now, phase=Phase.CANCELLED, reason="", message="asked")
+            return old(job, handle, seen, now)
+
+        return decided
+
+    patch.put(rules, "living", make)
+
+
+@mutant
+def a_deleted_object_goes_before_its_job(patch: Patch) -> None:
+    """No finalizer."""
+
+    def make(old: Any) -> Any:
+        def decided(job: Any, handle: Any, seen: Any, now: Any) -> Plan:
+            if job.deleted_at is not None:
+                return Plan(status=job.status, remove=True)
+            return old(job, handle, seen, now)
+
+        return decided
+
+    patch.put(rules, "living", make)
+
+
+@mutant
+def a_cancelled_doubt_is_over(patch: Patch) -> None:
+    """A job of which we know no id cannot need a cancel."""
+
+    def make(old: Any) -> Any:
+        def decided(job: Any, intent: Any, seen: Any, now: Any) -> Plan:
+            if job.spec.cancel and seen.happened is None:
+                return ending.end_before_submit(job, now, phase=Phase.CANCELLED, reason="", message="not submitted")
+            return old(job, intent, seen, now)
+
+        return decided
+
+    patch.put(rules, "submitting", make)
+
+
+@mutant
+def absence_needs_no_settling(patch: Patch) -> None:
+    """What is not there yet was never sent."""
+    patch.put(submitting, "timedelta", lambda old: lambda **span: timedelta(0))
+
+
+@mutant
+def submitted_without_the_hold(patch: Patch) -> None:
+    """The manager picks the id, and the job may run before we know it."""
+    patch.put(reconcile, "must_hold", lambda old: lambda abilities, submission: False)
+
+
+@mutant
+def never_released(patch: Patch) -> None:
+    """The second phase is forgotten."""
+
+    def make(old: Any) -> Any:
+        async def release(self: Any, handle: Any) -> None:
+            return None
+
+        return release
+
+    patch.put(fake_manager.FakeManager, "release", make)
+
+
+@mutant
+def released_again_and_again(patch: Patch) -> None:
+    """The user's own hold is taken for ours."""
+
+    def make(old: Any) -> Any:
+        def wish(job: Any, status: Any, handle: Any, seen: Any, now: Any) -> Any:
+            if status.phase is Phase.HELD:
+                return Release(handle), status, None
+            return old(job, status, handle, seen, now)
+
+        return wish
+
+    patch.put(living, "_wish", make)
+
+
+@mutant
+def nobody_sweeps(patch: Patch) -> None:
+    """Held orphans stay."""
+
+    def make(old: Any) -> Any:
+        async def sweep(connection: Any, platform: Any) -> int:
+            return 0
+
+        return sweep
+
+    patch.put(runner, "sweep", make)
+
+
+@mutant
+def the_sweeper_takes_everything(patch: Patch) -> None:
+    """Whatever is held goes, recorded or not."""
+    patch.put(sweeper, "is_orphan", lambda old: lambda stray, job: True)
+
+
+@mutant
+def an_unknown_word_means_failed(patch: Patch) -> None:
+    """Every release of a manager brings new words."""
+
+    def fill(seen: Any, handles: Any) -> Any:
+        answers = {
+            name: replace(answer, phase=Phase.FAILED, reason=Reason.EXIT_CODE)
+            if isinstance(answer, Report) and answer.phase is None
+            else answer
+            for name, answer in seen.answers.items()
+        }
+        return replace(seen, answers=answers)
+
+    _observed(patch, fill)
+
+
+@mutant
+def all_attempts_bear_one_key(patch: Patch) -> None:
+    """A retry is taken for the attempt before it."""
+    patch.put(
+        waiting,
+        "key_for",
+        lambda old: (
+            lambda name, *, installation, uid, attempt: old(name, installation=installation, uid=uid, attempt=1)
+        ),
+    )
+
+
+@mutant
+def a_key_of_the_process(patch: Patch) -> None:
+    """Whoever comes after a crash looks for another key."""
+    serial = iter(range(10**9))
+
+    def make(old: Any) -> Any:
+        def find(job: Any, intent: Any, seen: Any, now: Any) -> Plan:
+            found = old(job, intent, seen, now)
+            action = found.action
+            if not isinstance(action, plan.Find):
+                return found
+            return replace(
+                found,
+                action=replace(
+                    action, key=key.key_for("other", installation="zzzzzz", uid=str(next(serial)), attempt=1)
+                ),
+            )
+
+        return find
+
+    patch.put(submitting, "_look", make)
+
+
+@mutant
+def acting_though_the_disk_is_full(patch: Patch) -> None:
+    """What could not be saved is done all the same."""
+
+    def make(save: Any) -> Any:
+        async def saved(self: Any, job: Any, intended: Plan) -> Any:
+            try:
+                return await save(self, job, intended)
+            except StoreFailed:
+                return replace(job, status=intended.status)
+
+        return saved
+
+    patch.put(reconcile.Reconciler, "_save", make)
+
+
+@mutant
+def a_manager_at_rest_is_polled_as_often(patch: Patch) -> None:
+    """Nothing slows the watching down."""
+    patch.put(monitor.Monitor, "_adapt", lambda old: lambda self, took, moved: setattr(self, "_interval", 0.5))
+
+
+__all__ = ["MUTANTS", "planted"]
