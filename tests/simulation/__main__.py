@@ -14,7 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.simulation.runs import Outcome, one, many
+from bascule.model import Job, to_json
+from tests.simulation.runs import Outcome, many, one
 
 
 def main() -> int:
@@ -46,9 +47,8 @@ def replay(seed: int) -> int:
     return int(bool(wrong))
 
 
-def json_of(job: object) -> str:
-    from bascule.model import to_json
-
+def json_of(job: Job) -> str:
+    """Return what *job* asks for."""
     return to_json(job.spec).decode()
 
 

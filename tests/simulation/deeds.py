@@ -96,14 +96,14 @@ class Deeds:
     # Processes
 
     async def _crash(self, deed: Deed) -> None:
-        self._strike(lambda process: self._die(process))
+        self._strike(self._die)
 
     async def _freeze(self, deed: Deed) -> None:
         self._strike(lambda process: self._stand_still(process, deed.amount))
 
     async def _usurp(self, deed: Deed) -> None:
         """Another takes over while the first goes on, as on a file system whose locks do not hold."""
-        self._strike(lambda process: self._be_replaced(process))
+        self._strike(self._be_replaced)
 
     async def _rival(self, deed: Deed) -> None:
         """One more waits to drive."""
@@ -214,9 +214,7 @@ class Deeds:
         await world.show_people_out()
         for process in list(world.processes):
             world.kill(process)
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{self._database}{suffix}").unlink(missing_ok=True)
-        self._database.write_bytes(world.backup)
+        self._put_back(world.backup)
         world.record.restored.append(world.loop.time())
         world.record.finals.clear()
         await asyncio.sleep(deed.amount)
@@ -224,6 +222,11 @@ class Deeds:
         world.start_driver()
         for _, job in world.story.jobs:
             await self._wish_again(job.name)
+
+    def _put_back(self, backup: bytes) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self._database}{suffix}").unlink(missing_ok=True)
+        self._database.write_bytes(backup)
 
     async def _wish_again(self, name: str) -> None:
         """People look through what is there after a restore, and repeat what the copy does not know."""

@@ -22,8 +22,11 @@ SLACK = 420.0
 
 def verdicts(record: Record) -> list[str]:
     """Return what is wrong with *record*; empty where all is well."""
-    rules = (_starts_once, _ends, _stops, _tells_the_truth, _holds, _keeps_order, _keeps_limits, _leaves_nothing)
-    return [*record.wrong, *(wrong for rule in (*rules, _is_polite) for wrong in rule(record))]
+    rules = (
+        *(_starts_once, _ends, _stops, _lets_go, _tells_the_truth, _holds, _keeps_order, _keeps_limits),
+        *(_leaves_nothing, _is_polite),
+    )
+    return [*record.wrong, *(wrong for rule in rules for wrong in rule(record))]
 
 
 def _starts_once(record: Record) -> Iterator[str]:
@@ -79,6 +82,19 @@ def _stops(record: Record) -> Iterator[str]:
         for began, ended in _spans(record, name):
             if ended > max(began, record.story.ends_at) + limit + SLACK:
                 yield f"{name} ran from {began:.0f} to {ended:.0f}, and its limit is {limit:.0f}"
+
+
+def _lets_go(record: Record) -> Iterator[str]:
+    """A job that was deleted to run on runs on."""
+    for saved in record.saves:
+        job, status = saved.job, saved.job.status
+        if not saved.removed or not _is_detached(saved) or status.phase.is_final or status.handle is None:
+            continue
+        stops = job.spec.deadlines.queued, job.spec.deadlines.running, job.spec.resources.walltime
+        if any(stops) or record.story.asked("suspend", job.name) or record.story.asked("cancel", job.name):
+            continue
+        if any(entry.id == status.id for entry in record.ledger.of(status.key, "cancel")):
+            yield f"{job.name} was deleted to run on, and was cancelled"
 
 
 def _tells_the_truth(record: Record) -> Iterator[str]:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from bascule import monitor, reconcile, runner, sweeper
 from bascule.decide import Cancel, Done, Plan, Release, Submit, Trouble
 from bascule.errors import StoreFailed
-from bascule.model import Absent, Phase, Reason, Report, key
+from bascule.model import Absent, Deadlines, Phase, Reason, Report, key
 from bascule.platforms.embedded import store, writing
 from tests.fakes import manager as fake_manager
 from tests.fakes import reading
@@ -27,7 +27,7 @@ from tests.fakes import reading
 rules, ending, living, plan, submitting, waiting = (
     import_module(f"bascule.decide{room}") for room in ("", ".ending", ".living", ".plan", ".submitting", ".waiting")
 )
-MUTANTS: dict[str, Callable[["Patch"], None]] = {}
+MUTANTS: dict[str, Callable[[Patch], None]] = {}
 
 
 class Patch:
@@ -426,6 +426,96 @@ def acting_though_the_disk_is_full(patch: Patch) -> None:
 def a_manager_at_rest_is_polled_as_often(patch: Patch) -> None:
     """Nothing slows the watching down."""
     patch.put(monitor.Monitor, "_adapt", lambda old: lambda self, took, moved: setattr(self, "_interval", 0.5))
+
+
+@mutant
+def an_answer_is_as_old_as_its_question(patch: Patch) -> None:
+    """A slow submit is over its settling time when its answer comes, and its job not yet to be seen."""
+
+    def make(old: Any) -> Any:
+        def have(job: Any, *of: Any, **because: Any) -> Plan:
+            found = old(job, *of, **because)
+            if found.status.intent is None or job.status.intent is None:
+                return found
+            intent = replace(found.status.intent, asked_at=job.status.intent.asked_at)
+            return replace(found, status=replace(found.status, intent=intent))
+
+        return have
+
+    patch.put(submitting, "_have", make)
+
+
+@mutant
+def a_new_process_counts_as_it_goes(patch: Patch) -> None:
+    """What a former one left outside is not counted before others may join it."""
+
+    def make(old: Any) -> Any:
+        async def resync(self: Any) -> None:
+            self._listed.set()
+            await old(self)
+
+        return resync
+
+    patch.put(runner.Runner, "_resync", make)
+    patch.put(runner, "is_active", lambda old: lambda status: False)
+
+
+@mutant
+def a_stop_counts_only_once_it_is_on_record_that_we_asked(patch: Patch) -> None:
+    """A crash between the cancel and the record of it makes a time-out somebody's cancel."""
+
+    def make(old: Any) -> Any:
+        def ended(job: Any, status: Any, report: Any) -> Any:
+            return None if status.stop is None or status.stop.asked_at is None else old(job, status, report)
+
+        return ended
+
+    patch.put(living, "ended_by_stop", make)
+
+
+@mutant
+def a_restored_backup_is_taken_for_the_truth(patch: Patch) -> None:
+    """Jobs that went outside since the copy was made go once more."""
+    patch.put(waiting, "_is_older_than_the_store", lambda old: lambda job, seen: False)
+
+
+@mutant
+def a_release_is_never_made_again(patch: Patch) -> None:
+    """The manager was restarted, and has forgotten it."""
+    patch.put(living, "release_again_in", lambda old: lambda status, abilities, now: None)
+
+
+@mutant
+def a_predecessor_is_not_waited_for(patch: Patch) -> None:
+    """`after` is a wish."""
+
+    def make(old: Any) -> Any:
+        def held_back(job: Any, seen: Any, now: Any) -> Any:
+            return old(replace(job, spec=replace(job.spec, after=())), seen, now)
+
+        return held_back
+
+    patch.put(waiting, "_held_back_by_itself", make)
+
+
+@mutant
+def a_deadline_is_left_to_the_manager(patch: Patch) -> None:
+    """Some managers know no walltime."""
+
+    def make(old: Any) -> Any:
+        def stop(job: Any, status: Any, abilities: Any, now: Any) -> Any:
+            plain = replace(job, spec=replace(job.spec, deadlines=Deadlines()))
+            return old(plain, status, replace(abilities, walltime=True), now)
+
+        return stop
+
+    patch.put(living, "wanted_stop", make)
+
+
+@mutant
+def a_detached_job_is_cancelled(patch: Patch) -> None:
+    """Deleting the object ends the job, whatever `onDelete` says."""
+    patch.put(living, "_is_let_go", lambda old: lambda job, status: False)
 
 
 __all__ = ["MUTANTS", "planted"]

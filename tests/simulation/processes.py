@@ -129,7 +129,7 @@ class ProcessLoop(VirtualLoop):
                     try:
                         task.get_coro().close()  # type: ignore[union-attr]
                         break
-                    except BaseException:  # noqa: BLE001, S112 - whatever it says, it is dead
+                    except BaseException:  # noqa: BLE001 - whatever it says, it is dead
                         continue
         self._tasks.clear()
         self._ready.clear()  # type: ignore[attr-defined]
