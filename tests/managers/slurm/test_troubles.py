@@ -9,7 +9,6 @@ import pytest
 from bascule.errors import Mistake, Refused, Unauthorized, Unavailable, Uncertain
 from bascule.managers.slurm import connect
 from bascule.managers.slurm.credentials import claims_of
-from bascule.managers.slurm.first_answer import Trimmer
 from bascule.model import Absent, CannotTell, Duration, Found, Handle, Phase, Report, Resources
 from tests.managers.slurm.test_contract import MiddleWorld, NewWorld, OldRememberingWorld, OldWorld
 from tests.managers.slurm.worlds import TOKEN_NAME, HandClock, Place, target_at
@@ -19,9 +18,9 @@ GARBAGE = [b"", b"<html>proxy</html>", b'{"jobs": [', b'{"jobs": 7}', b"[1]", b"
 
 
 class UnsharedWorld(OldWorld):
-    """Neither accounting nor a folder that both sides see."""
+    """Held, with neither accounting nor a folder that both sides see."""
 
-    shares = False
+    submission = "Held"
 
 
 @pytest.fixture(params=WORLDS, ids=lambda world: world.__name__)
@@ -228,31 +227,6 @@ class TestSigningIn:
         assert claims_of("nonsense").sun is None
         assert claims_of("a.!!!.c").sun is None
         assert "alice" == claims_of("h.eyJzdW4iOiJhbGljZSJ9.s").sun
-
-
-class TestTwoAnswers:
-    """slurmrestd 26.05 writes a second answer behind one that is an error."""
-
-    @pytest.mark.parametrize("size", [1, 7, 1000])
-    def test_what_follows_the_first_is_dropped_however_it_is_cut(self, size):
-        first = b"HTTP/1.1 404 NOT FOUND\r\nConnection: Close\r\nContent-Length: 5\r\n\r\nhello"
-        whole = first + b"HTTP/1.1 404 NOT FOUND\r\nContent-Length: 2\r\n\r\nno"
-        fed = bytearray()
-        trimmer = Trimmer(fed.extend)
-
-        for start in range(0, len(whole), size):
-            trimmer(whole[start : start + size])
-
-        assert first == bytes(fed)
-
-    def test_an_answer_without_a_length_is_handed_on(self):
-        fed = bytearray()
-        trimmer = Trimmer(fed.extend)
-
-        for piece in (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n", b"ok\r\n0\r\n\r\n"):
-            trimmer(piece)
-
-        assert fed.endswith(b"0\r\n\r\n")
 
 
 class TestCost:
