@@ -28,8 +28,25 @@ METADATA = frozenset(
     for text in ("169.254.169.254", "169.254.170.2", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
 )
 _NEVER = tuple(ipaddress.ip_network(text) for text in ("0.0.0.0/8", "255.255.255.255/32", "::/128"))
-_RELAYS = (ipaddress.ip_network("192.88.99.0/24"),)
+# The registries of special addresses (RFC 6890 and later), as blocks. Python knows them too, but each release
+# knows them otherwise: what may be reached must not change with it.
+_INNER_V4 = tuple(
+    ipaddress.IPv4Network(text)
+    for text in (
+        *(
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+        ),
+        *("192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"),
+    )
+)
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
+_INNER_V6 = tuple(ipaddress.IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "3fff::/20"))
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
 _ISATAP = (0x00005EFE, 0x02005EFE)
@@ -119,7 +136,10 @@ class CheckedResolver(AbstractResolver):
 def check(policy: AddressPolicy, text: str, *, loopback_only: bool) -> None:
     """Raise `AddressRefused` where *text* may not be connected to, or is not on this machine but must be."""
     policy.check(text)
-    if loopback_only and not ipaddress.ip_address(text.partition("%")[0]).is_loopback:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    if loopback_only and not address.is_loopback:
         raise AddressRefused(f"`{text}` is not on this machine, and the connection would not be encrypted")
 
 
@@ -160,5 +180,5 @@ def _is_wrapping(address: Address) -> bool:
 def _is_open(address: Address) -> bool:
     """Tell whether *address* is one of the open internet."""
     if isinstance(address, ipaddress.IPv6Address):
-        return address.is_global and address in _GLOBAL_V6
-    return address.is_global and not any(address in net for net in _RELAYS)
+        return address in _GLOBAL_V6 and not any(address in net for net in _INNER_V6)
+    return not any(address in net for net in _INNER_V4)
