@@ -30,7 +30,7 @@ class TestGet:
         assert ["poor", "Failed", "ExitCode", "local"] == row.split()[:4]
 
     def test_the_wide_table_has_the_message(self, failed, command):
-        assert command("get", "jobs", "-o", "wide").out.splitlines()[1].endswith("  1         3      exit code 3")
+        assert command("get", "jobs", "-o", "wide").out.splitlines()[1].endswith("  1         3      -       exit code 3")
 
     def test_one_object_and_a_list(self, failed, command):
         one = json.loads(command("get", "jobs", failed, "-o", "json").out)

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 
 from bascule.bridge import admission
+from bascule.bridge.tasks import check_index
 from bascule.errors import Mistake, Refused, Unavailable
-from bascule.model import Attempt, Chunk, Handle, Job, JobStatus, Noun, Phase, Reason, Ref, StoredFile, Target
+from bascule.model import Attempt, Chunk, Handle, Job, JobStatus, Noun, Phase, Reason, Ref, StoredFile, Target, Tasks
 from bascule.ports import Clock, Front, Manager, Stream
 
 PIECE = 256 * 1024
@@ -35,6 +36,7 @@ class Result(Noun, frozen=True):
     submitted_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    tasks: Tasks | None = None
     outputs: tuple[StoredFile, ...] = ()
     attempts: tuple[Attempt, ...] = ()
 
@@ -126,15 +128,20 @@ class BridgeJob:
         stream: Stream = "output",
         offset: int = 0,
         attempt: int | None = None,
+        index: int | None = None,
     ) -> AsyncIterator[bytes]:
-        """Give the job's output from byte *offset* on; with *follow* until the job is over, live."""
+        """
+        Give the job's output from byte *offset* on; with *follow* until the job is over, live.
+
+        Of an array, *index* says of which task.
+        """
         position = offset
         pause = FASTEST
         while True:
             self._checked()
             job = await self.get()
             ended = job.status.phase.is_final or attempt not in (None, job.status.attempt)
-            chunk = await self._piece(job, stream, position, PIECE, attempt)
+            chunk = await self._piece(job, stream, position, PIECE, attempt, index)
             moved = False
             if chunk is not None and chunk.data:
                 position = chunk.offset + len(chunk.data)
@@ -149,14 +156,38 @@ class BridgeJob:
             pause = min(pause * 1.3, SLOWEST)
 
     async def piece(
-        self, stream: Stream = "output", *, offset: int = 0, limit: int = PIECE, attempt: int | None = None
+        self,
+        stream: Stream = "output",
+        *,
+        offset: int = 0,
+        limit: int = PIECE,
+        attempt: int | None = None,
+        index: int | None = None,
     ) -> Chunk | None:
         """Return one piece of the job's output, with its size; None where nothing was submitted that could write."""
-        return await self._piece(await self.get(), stream, offset, limit, attempt)
+        return await self._piece(await self.get(), stream, offset, limit, attempt, index)
 
-    async def cancel(self) -> None:
-        """Ask for the job's end."""
-        await self._set(cancel=True)
+    async def cancel(self, index: int | None = None) -> None:
+        """
+        Ask for the job's end, or at once at its manager for that of the task *index* of an array.
+
+        The job's own end is a wish that is kept, whatever happens; a task's is asked for
+        once, and raises `Unavailable` where that cannot be done now.
+        """
+        if index is None:
+            await self._set(cancel=True)
+            return
+        job = await self.get()
+        check_index(job, index)
+        if job.status.phase.is_final:
+            return
+        if job.status.handle is None:
+            raise Unavailable(
+                f"job `{self.ref}` is not submitted yet, so its manager has no task {index} to end",
+                hint="try again once it is; without an index the whole job is cancelled",
+            )
+        manager = await self._manager(job)
+        await manager.cancel(job.status.handle, index)
 
     async def hold(self) -> None:
         """Keep it waiting at the manager."""
@@ -184,12 +215,15 @@ class BridgeJob:
             if now is None or now.version != seen.version:
                 return
 
-    async def _piece(self, job: Job, stream: Stream, offset: int, limit: int, attempt: int | None) -> Chunk | None:
+    async def _piece(
+        self, job: Job, stream: Stream, offset: int, limit: int, attempt: int | None, index: int | None
+    ) -> Chunk | None:
+        check_index(job, index)
         handle = _handle_of(job, attempt)
         if handle is None:
             return None
         manager = await self._manager(job)
-        return await manager.read(handle, stream, offset, limit)
+        return await manager.read(handle, stream, offset, limit, index)
 
     async def _manager(self, job: Job) -> Manager:
         target = await self._front.target(job.target_ref)

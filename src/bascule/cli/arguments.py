@@ -138,6 +138,13 @@ def duration_from(text: str) -> Duration:
     return Duration.parse(text)
 
 
+def count_from(text: str) -> int:
+    """Read a number from 0 on."""
+    if not text.isdecimal() or not text.isascii():
+        raise Mistake(f"`{text}` is no number", hint="give one from 0 on")
+    return int(text)
+
+
 def merged(labels: Sequence[dict[str, str]]) -> dict[str, str]:
     """Return all labels that were asked for, from however many options."""
     return {key: value for pairs in labels for key, value in pairs.items()}

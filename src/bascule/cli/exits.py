@@ -69,6 +69,8 @@ def code_of_job(ended: Result | JobStatus) -> int:
         return Exit.CANCELLED
     if ended.reason in _BY_REASON:
         return _BY_REASON[ended.reason]
+    if ended.tasks is not None:
+        return 1  # of an array, whose tasks have a code each
     if ended.signal:
         return BY_SIGNAL + ended.signal
     if ended.exit_code:

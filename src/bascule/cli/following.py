@@ -1,8 +1,8 @@
 """
 One job, followed to its end: its states and its output, as they come, for a display.
 
-Output is read per attempt, from the byte where it stopped. A manager that does not
-answer for a while delays it, and loses nothing.
+Output is read per attempt, from the byte where it stopped; of an array, that of all its
+tasks (``tasks``). A manager that does not answer for a while delays it, and loses nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from contextlib import aclosing
 from typing import Protocol
 
 from bascule.bridge import BridgeJob
+from bascule.cli.tasks import Offsets, TaskOutput, followed
 from bascule.errors import Mistake, Refused, Unavailable
 from bascule.model import Job, Phase, Reason
 from bascule.ports import Stream
 
 LOOK_AGAIN = 1.0
+
+NO_OFFSETS: Offsets = {}
 
 NOT_ACCEPTED = (Reason.NOT_ACCEPTED, Reason.TARGET_NOT_FOUND)
 
@@ -69,23 +72,41 @@ def not_accepted(job: Job) -> Refused:
     )
 
 
-async def read_all(job: BridgeJob, stream: Stream, display: Display, *, offset: int = 0) -> None:
-    """Show all that *job* writes, attempt by attempt; *offset* is for the first of them."""
+async def read_all(
+    job: BridgeJob, stream: Stream, display: Display, *, index: int | None = None, offsets: Offsets = NO_OFFSETS
+) -> None:
+    """Show all that *job*, or its task *index*, writes, attempt by attempt; *offsets* are for the first of them."""
     attempt = await _first_attempt(job)
     while attempt is not None:
-        await read_attempt(job, stream, attempt, display, offset=offset)
+        await read_attempt(job, stream, attempt, display, index=index, offsets=offsets)
         status = await job.status()
         if status.attempt <= attempt and status.phase.is_final:
             return
-        attempt, offset = max(attempt + 1, status.attempt), 0
+        attempt, offsets = max(attempt + 1, status.attempt), NO_OFFSETS
 
 
-async def read_attempt(job: BridgeJob, stream: Stream, attempt: int, display: Display, *, offset: int = 0) -> None:
-    """Show what one attempt writes, until it is over."""
+async def read_attempt(
+    job: BridgeJob,
+    stream: Stream,
+    attempt: int,
+    display: Display,
+    *,
+    index: int | None = None,
+    offsets: Offsets = NO_OFFSETS,
+) -> None:
+    """Show what one attempt writes, until it is over; of each task from its offset on, of a plain job from that of None."""
     silent = False
+    state = await job.get()
+    offset = offsets.get(index, 0)
+    tasks = TaskOutput(job, state, stream, attempt, offsets) if state.is_array and index is None else None
     while True:
         try:
-            async with aclosing(job.logs(follow=True, stream=stream, attempt=attempt, offset=offset)) as pieces:  # type: ignore[type-var]
+            pieces = (
+                followed(job, tasks, attempt)
+                if tasks
+                else job.logs(follow=True, stream=stream, attempt=attempt, offset=offset, index=index)
+            )
+            async with aclosing(pieces):  # type: ignore[type-var]
                 async for piece in pieces:
                     silent = False
                     offset += len(piece)

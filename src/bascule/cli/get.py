@@ -38,7 +38,7 @@ bascule get targets
 PHASES = ("Pending", "Submitting", "Queued", "Held", "Running", "Unknown", "Succeeded", "Failed", "Cancelled")
 LIVE = PHASES[:6]
 HEADER = ("NAME", "PHASE", "REASON", "TARGET", "ID", "AGE")
-WIDE = (*HEADER, "TOOK", "ATTEMPT", "EXIT", "MESSAGE")
+WIDE = (*HEADER, "TOOK", "ATTEMPT", "EXIT", "TASKS", "MESSAGE")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -79,13 +79,13 @@ def show_jobs(args: argparse.Namespace) -> int:
     from bascule.platforms.embedded.glance import glance
 
     phases = [phase for some in args.phase for phase in some]
-    found = list(glance(args.home, names=args.names, phases=phases, labels=merged(args.labels)))
+    wide = args.output == "wide"
+    found = list(glance(args.home, names=args.names, phases=phases, labels=merged(args.labels), tasks=wide))
     must_be_there(args.names, {line.name for line in found}, filtered=bool(phases or args.labels))
     if args.output == "name":
         if found:
             output.data("\n".join(f"job/{line.name}" for line in found))
     elif found:
-        wide = args.output == "wide"
         now = time.time()
         rows = [row_of(line, wide=wide, now=now) for line in found]
         colours = [output.PHASE_COLOURS.get(line.phase, "") for line in found]
@@ -112,7 +112,10 @@ def row_of(line: Line, *, wide: bool, now: float) -> tuple[str, ...]:
         return row
     took = short((line.finished or now) - line.started) if line.started else ""
     code = "" if line.exit_code is None else str(line.exit_code)
-    return (*row, took, str(line.attempt or ""), code, line.message)
+    tasks = f"{line.done}/{line.total}" if line.total else ""
+    if line.failed:
+        tasks += f", {line.failed} failed"
+    return (*row, took, str(line.attempt or ""), code, tasks, line.message)
 
 
 def _phases(text: str) -> list[str]:

@@ -165,20 +165,23 @@ def _state(job: Job) -> Text:
 
 
 def _progress(job: Job, now: datetime) -> Table | Text:
-    """Return the time it has run against its walltime, as a bar; else how long it has waited."""
+    """Return how many tasks are done, or the time against the walltime, as a bar; else how long it has waited."""
     status = job.status
+    if status.tasks is not None and status.started_at is not None:
+        return _bar(status.tasks.done / max(status.tasks.total, 1), status.tasks.summary, full="cyan")
     took = words.duration_of(status, now)
     if took is None:
         return Text(f"waits for {words.age(status.submitted_at or job.created_at, now) or '0s'}", style="dim")
     walltime = job.spec.resources.walltime
     if walltime is None:
         return Text(words.short(took))
-    line = Table.grid(padding=(0, 1))
     share = min(took / walltime, 1.0)
-    line.add_row(
-        ProgressBar(total=1.0, completed=share, width=24, complete_style="red" if share > 0.9 else "cyan"),
-        Text(f"{words.short(took)} of {words.short(walltime)}"),
-    )
+    return _bar(share, f"{words.short(took)} of {words.short(walltime)}", full="red" if share > 0.9 else "cyan")
+
+
+def _bar(share: float, text: str, *, full: str) -> Table:
+    line = Table.grid(padding=(0, 1))
+    line.add_row(ProgressBar(total=1.0, completed=share, width=24, complete_style=full), Text(text))
     return line
 
 

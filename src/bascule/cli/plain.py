@@ -50,8 +50,9 @@ class PlainDisplay:
         if job.status.phase.is_final or state_is_plain(job):
             return
         state = words.state_of(job)
-        if self._said.get(job.name) != state:
-            self._said[job.name] = state
+        step = words.step_of(job)
+        if self._said.get(job.name) != step:
+            self._said[job.name] = step
             self.note(f"job/{job.name} {state}")
 
     async def take(self, job: BridgeJob, stream: Stream, data: bytes) -> None:

@@ -64,6 +64,8 @@ def lines_of_job(job: Job, target: Target | None, events: Sequence[Event], drive
             "id": status.id,
             "key": status.key if status.key != status.id else "",
             "attempt": status.attempt or "",
+            "tasks": status.tasks.summary if status.tasks else "",
+            "failed tasks": status.tasks.failed_indices if status.tasks else "",
             "exit code": status.exit_code,
             "signal": status.signal,
             "labels": _pairs(job.labels),
@@ -131,7 +133,7 @@ def _work(spec: JobSpec, target: Target | None) -> dict[str, object]:
             if value is not None
         ),
         "walltime": asked.walltime,
-        "array": spec.array.indices if spec.array else "",
+        "array": _array(spec),
         "files in": ", ".join(map(_staged, spec.files.inputs)),
         "files out": ", ".join(wanted.path for wanted in spec.files.outputs),
         "after": ", ".join(f"{after.job} ({after.when})" for after in spec.after),
@@ -158,6 +160,13 @@ def _runs(spec: JobSpec) -> str:
     if run.command is not None:
         return " ".join(run.command)
     return f"the program {run.program.id}" if run.program is not None else "a payload"
+
+
+def _array(spec: JobSpec) -> str:
+    if spec.array is None:
+        return ""
+    most = spec.array.parallelism
+    return f"{spec.array.indices}, {most} at once" if most else spec.array.indices
 
 
 def _staged(wanted: Input) -> str:

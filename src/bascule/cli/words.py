@@ -23,6 +23,15 @@ def state_of(job: Job) -> str:
     return f"{words}: {status.message}" if status.message else words
 
 
+def step_of(job: Job) -> str:
+    """Return what of *job*'s state is worth another line: of an array that runs, every tenth of its tasks."""
+    tasks = job.status.tasks
+    if tasks is None or job.status.phase is not Phase.RUNNING:
+        return state_of(job)
+    tenth = tasks.done * 10 // max(tasks.total, 1)
+    return f"{job.status.attempt} {job.status.reason} {tenth} {tasks.failed > 0}"
+
+
 def result_of(job: Job) -> str:
     """Return how *job* ended, as one line without its name."""
     status = job.status

@@ -6,7 +6,7 @@ say, ``target`` where jobs run, ``objects`` the stored whole.
 """
 
 from bascule.model.codec import from_json, from_plain, to_json, to_plain
-from bascule.model.indices import indices_of, text_of_indices
+from bascule.model.indices import has_index, indices_of, text_of_indices
 from bascule.model.key import KeyParts, belongs_to, installation_from, key_for, parts_of
 from bascule.model.objects import ABANDON, Job, Ref, Target
 from bascule.model.outside import (
@@ -136,6 +136,7 @@ __all__ = [
     "belongs_to",
     "from_json",
     "from_plain",
+    "has_index",
     "indices_of",
     "installation_from",
     "key_for",

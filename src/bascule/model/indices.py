@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 def indices_of(text: str) -> tuple[int, ...]:
     """Return the indices that *text* names, in order; it has been checked by `bascule.spec`."""
-    found: set[int] = set()
-    for part in text.split(","):
-        span, _, step = part.partition(":")
-        first, _, last = span.partition("-")
-        found.update(range(int(first), int(last or first) + 1, int(step or 1)))
-    return tuple(sorted(found))
+    return tuple(sorted({index for span in _spans(text) for index in span}))
+
+
+def has_index(text: str, index: int) -> bool:
+    """Tell whether *index* is one of those that *text* names."""
+    return any(index in span for span in _spans(text))
 
 
 def text_of_indices(indices: Iterable[int]) -> str:
@@ -28,3 +28,10 @@ def text_of_indices(indices: Iterable[int]) -> str:
         if index is not None:
             first = last = index
     return ",".join(parts)
+
+
+def _spans(text: str) -> Iterator[range]:
+    for part in text.split(","):
+        span, _, step = part.partition(":")
+        first, _, last = span.partition("-")
+        yield range(int(first), int(last or first) + 1, int(step or 1))

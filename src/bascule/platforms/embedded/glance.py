@@ -23,16 +23,25 @@ CHUNK = 1000
 
 Line = namedtuple(  # noqa: PYI024 - as above
     "Line",
-    "name namespace phase reason id target attempt exit_code created started finished deleted message labels row",
+    "name namespace phase reason id target attempt exit_code created started finished deleted message labels "
+    "total done failed row",
 )
 """
 One job. Times are seconds since 1970, None where it has not come so far; *labels* is JSON
-text; *row* orders by age.
+text; *total*, *done* and *failed* count the tasks of an array, where they were asked for;
+*row* orders by age.
 """
 
 _COLUMNS = """
 name, namespace, phase, reason, outside_id, target, attempt, exit_code,
-created_at / 1e6, started_at / 1e6, finished_at / 1e6, deleted_at / 1e6, message, labels, id
+created_at / 1e6, started_at / 1e6, finished_at / 1e6, deleted_at / 1e6, message, labels
+"""
+_NO_TASKS = "0, 0, 0"
+_TASKS = """
+ifnull(status ->> '$.tasks.total', 0),
+ifnull(status ->> '$.tasks.succeeded', 0) + ifnull(status ->> '$.tasks.failed', 0)
+    + ifnull(status ->> '$.tasks.cancelled', 0),
+ifnull(status ->> '$.tasks.failed', 0)
 """
 
 
@@ -43,13 +52,15 @@ def glance(
     names: Sequence[str] = (),
     phases: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
+    tasks: bool = False,
 ) -> Iterator[Line]:
     """Iterate over the jobs of *home* that fit, oldest first, in bounded memory; a home that is not there has none."""
     database = os.path.join(default_folder() if home is None else os.fspath(home), DATABASE)
     if not os.path.exists(database):
         return
     where, parameters = _condition(namespace, names, phases, labels or {})
-    sql = f"SELECT {_COLUMNS} FROM jobs WHERE {where} AND id > ? ORDER BY id LIMIT {CHUNK}"
+    columns = f"{_COLUMNS}, {_TASKS if tasks else _NO_TASKS}, id"
+    sql = f"SELECT {columns} FROM jobs WHERE {where} AND id > ? ORDER BY id LIMIT {CHUNK}"
     connection = None
     try:
         connection = _open(database)
