@@ -46,13 +46,14 @@ class Exchange:
 
 
 class Server:
-    """A server on this machine; `exchanges` holds what it was asked."""
+    """A server on this machine; `exchanges` holds what it was asked, on so many *connections*."""
 
     def __init__(self, *behaviours: Behaviour, tls: ssl.SSLContext | None = None) -> None:
         self._behaviours = behaviours
         self._tls = tls
         self.exchanges: list[Exchange] = []
         self.open = 0
+        self.connections = 0
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -78,6 +79,7 @@ class Server:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.open += 1
+        self.connections += 1
         self._idle.clear()
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):

@@ -55,7 +55,7 @@ class Passage:
 def from_status(passage: Passage, answer: Answer) -> Error | None:
     """Return the error that the status of *answer* is; None where it is an answer to the question."""
     status, what = answer.status, _what(passage)
-    if status in passage.request.takes:
+    if status in passage.request.takes or 200 <= status < 300:
         return None
     said = f": {words}" if (words := passage.secrets.clean(_words_in(answer))) else ""
     if status == 401:

@@ -1,15 +1,15 @@
 """
 Asking over HTTP: one try, bounded in time and size, and a true word about what came of it.
 
-No retries, no redirects, no cookies, no proxies from the environment, and no connection
-is used twice: an answer that comes late on a kept connection would be taken for that of
-the next request. What a failure means is in ``faults``.
+No retries, no redirects, no cookies, no proxies from the environment. When a connection
+may be used twice is in ``keeping``, what a failure means in ``faults``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+from functools import partial
 from types import SimpleNamespace
 from typing import Self
 
@@ -21,6 +21,7 @@ from bascule.clients.addresses import CheckedResolver
 from bascule.clients.asking import Answer, Request, Site
 from bascule.clients.credentials import Tokens
 from bascule.clients.faults import BadAnswer, Passage
+from bascule.clients.keeping import CHANGES, RESTS, Habits, KeptConnection
 from bascule.clients.pace import Pace
 from bascule.clients.secrecy import Secrets
 from bascule.errors import Mistake
@@ -42,7 +43,9 @@ class HttpClient:
         self._loopback_only = self._url.scheme == "http" and not site.plaintext
         self._tls = _context(site.ca) if self._url.scheme == "https" else None
         self._pace = Pace(site.requests_per_second)
+        self._places = asyncio.Semaphore(site.connections)
         self._secrets = Secrets()
+        self._habits = Habits()
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -88,11 +91,13 @@ class HttpClient:
         headers = {**request.headers, **(self._site.sign(token) if token else {})}
         if request.body is not None:
             headers.setdefault("Content-Type", "application/json")
+        CHANGES.set(request.changes)
         try:
-            async with asyncio.timeout(within):
+            # The wait for one's turn is no part of the other side's time.
+            await self._pace.turn()
+            async with self._places, asyncio.timeout(within):
                 if self._literal:  # aiohttp asks the resolver for names only
                     addresses.check(self._site.policy, self._literal, loopback_only=self._loopback_only)
-                await self._pace.turn()
                 async with self._connected().request(
                     request.method,
                     _joined(self._url, request.path),
@@ -117,12 +122,14 @@ class HttpClient:
         if self._session is None:
             site = self._site
             connector = aiohttp.TCPConnector(
-                force_close=True,
+                keepalive_timeout=RESTS,
                 limit=site.connections,
                 # Without the cache: an address is looked at anew for each connection.
                 use_dns_cache=False,
                 resolver=CheckedResolver(site.policy, loopback_only=self._loopback_only),
             )
+            # There is no public way to a protocol of one's own.
+            connector._factory = partial(KeptConnection, asyncio.get_running_loop(), self._habits)  # type: ignore[assignment] # noqa: SLF001
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),

@@ -75,6 +75,7 @@ def handler_for(fake: Fake) -> Callable[..., BaseHTTPRequestHandler]:
                 self.end_headers()
                 while True:
                     self.wfile.write(b" " * 65536)
+            self.send_header("Connection", "close")
             if status != 304:
                 self.send_header("Content-Length", str(len(text)))
             self.end_headers()

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from bascule.clients.addresses import AddressPolicy
 from bascule.clients.asking import Site
+from bascule.clients.http import HttpClient
 from bascule.errors import Mistake
 from bascule.managers.slurm.credentials import SignIn, tokens_of
-from bascule.managers.slurm.first_answer import FirstAnswerClient
 from bascule.managers.slurm.manager import SlurmManager
 from bascule.managers.slurm.options import options_of_target
 from bascule.managers.slurm.rest import LARGEST_ANSWER, Rest
@@ -50,5 +50,5 @@ def connect(target: Target, namespace: str, place: Place) -> SlurmManager:
         requests_per_second=spec.limits.requests_per_second,
         sign=sign_in.headers,
     )
-    rest = Rest(FirstAnswerClient(site, tokens), sign_in, spec.url)
+    rest = Rest(HttpClient(site, tokens), sign_in, spec.url)
     return SlurmManager(rest, options, place.clock, root=root, held=spec.submission == "Held")
