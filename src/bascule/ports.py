@@ -42,8 +42,9 @@ class Abilities(Noun, frozen=True):
     submit stays Unknown. *holds*: a job can be submitted held and released. *settles*:
     how long an accepted job may stay invisible. *warns*: sends the warning signal
     itself. *volatile*: forgets its jobs when it is started anew, and `Health.instance`
-    names its run. *walltime*: ends a job at its walltime itself; where not, the core does.
-    *poll*: the intervals between two observations, when something just changed and at rest.
+    names its run. *here*: its jobs run on this machine, and see the caller's folders.
+    *walltime*: ends a job at its walltime itself; where not, the core does. *poll*: the
+    intervals between two observations, when something just changed and at rest.
     """
 
     key: Literal["chosen", "searched", "none"]
@@ -57,6 +58,7 @@ class Abilities(Noun, frozen=True):
     files: bool = False
     warns: bool = False
     volatile: bool = False
+    here: bool = False
     walltime: bool = True
     settles: float = 60.0
     poll_soon: float = 2.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 from typing import Literal
 
 from msgspec.structs import replace
@@ -23,6 +24,15 @@ async def target_of(front: Front, job: Job) -> Target:
     near = difflib.get_close_matches(job.spec.target.name, known, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(sorted(known)) or 'none'}"
     raise Mistake(f"job `{job.name}`: there is no target `{job.target_ref}`", hint=hint)
+
+
+def placed_here(job: Job) -> Job:
+    """Return *job* with the caller's folder as its own, where it names none: it runs on this machine."""
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError as error:
+        raise Mistake("the current folder does not exist any more", hint="change into another one") from error
+    return replace(job, spec=replace(job.spec, working_directory=here))
 
 
 def differing_fields(one: JobSpec, other: JobSpec) -> list[str]:

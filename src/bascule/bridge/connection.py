@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from bascule.bridge.admission import Verb, check_change, differing_fields, target_of
+from bascule.bridge.admission import Verb, check_change, differing_fields, placed_here, target_of
 from bascule.bridge.job import BridgeJob
 from bascule.errors import Conflict, Error, Mistake
 from bascule.model import Job, Ref, Target
@@ -54,10 +54,12 @@ class Bridge:
         """
         Accept *job* durably and let it be submitted.
 
+        A job that runs on this machine and names no folder runs in the current one.
         A job of the same name with the same work is attached to; other work is a
         `Mistake`, or takes its place with *replace_other* (the old one is cancelled).
         """
         await self.check(job)
+        job = await self._placed(job)
         while True:
             old = await self.store.get(job.ref)
             if old is None:
@@ -85,10 +87,11 @@ class Bridge:
             try:
                 if old is None:
                     await self.check(job)
-                    await self.store.create(job)
+                    await self.store.create(await self._placed(job))
                     return "created"
                 if old.deleted_at is not None:
                     raise Mistake(f"job `{job.ref}` is being deleted", hint="wait until it is gone, then apply again")
+                job = _where_it_was(job, old)
                 wanted = replace(old, spec=job.spec, labels=job.labels, annotations=old.annotations | job.annotations)
                 if wanted == old:
                     return "unchanged"
@@ -111,7 +114,7 @@ class Bridge:
     async def check(self, job: Job) -> None:
         """Raise `Mistake` where *job* could not be accepted; nothing is stored."""
         manager = await self.manager_of(await target_of(self.store, job), job.namespace)
-        manager.check(job)
+        manager.check(await self._placed(job))
 
     async def manager_of(self, target: Target, namespace: str) -> Manager:
         """Return a manager for looking and reading, apart from the driver's own."""
@@ -147,6 +150,13 @@ class Bridge:
         """Let everybody who waits know that the driver has failed."""
         self._failure = failure
 
+    async def _placed(self, job: Job) -> Job:
+        """Return *job* with a folder of its own, where it needs one from here."""
+        if job.spec.working_directory is not None or job.spec.adopt is not None:
+            return job
+        manager = await self.manager_of(await target_of(self.store, job), job.namespace)
+        return placed_here(job) if manager.abilities.here else job
+
     async def _manager_or_none(self, job: Job) -> Manager | None:
         try:
             return await self.manager_of(await target_of(self.store, job), job.namespace)
@@ -160,6 +170,12 @@ class Bridge:
             if now is None or now.uid != old.uid:
                 return
             await self._clock.sleep(0.05)
+
+
+def _where_it_was(job: Job, old: Job) -> Job:
+    """Return *job* with the folder that it has already, where it names none."""
+    folder = job.spec.working_directory or old.spec.working_directory
+    return replace(job, spec=replace(job.spec, working_directory=folder))
 
 
 @asynccontextmanager

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from io import BufferedReader
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -72,25 +71,11 @@ async def admit(bridge: Bridge, objects: Sequence[Job | Target], *, replace_othe
     for target in objects:
         if isinstance(target, Target):
             output.say(f"target/{target.name} {await bridge.apply_target(target)}")
-    jobs = [await placed(bridge, thing) for thing in objects if isinstance(thing, Job)]
+    jobs = [thing for thing in objects if isinstance(thing, Job)]
     if not jobs:
         return []
     await _check(bridge, jobs)
     return [await _submit(bridge, job, replace_other=replace_other) for job in jobs]
-
-
-async def placed(bridge: Bridge, job: Job) -> Job:
-    """Return *job* with the caller's folder as its own, where it names none and runs on this machine."""
-    if job.spec.working_directory is not None or job.spec.adopt is not None:
-        return job
-    target = await bridge.store.target(job.target_ref)
-    if target is None or target.spec.manager != "local":
-        return job
-    try:
-        here = str(Path.cwd())
-    except FileNotFoundError as error:
-        raise Mistake("the current folder does not exist any more", hint="change into another one") from error
-    return replace(job, spec=replace(job.spec, working_directory=here))
 
 
 async def _check(bridge: Bridge, jobs: Sequence[Job]) -> None:

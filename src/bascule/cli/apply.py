@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from msgspec.structs import replace
-
 from bascule.bridge import Bridge
 from bascule.cli import output, session
-from bascule.cli.admitting import placed
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import Exit
 from bascule.model import Job, Target
@@ -46,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
                 output.data(f"target/{target.name} {await bridge.apply_target(target)}")
         for job in things:
             if isinstance(job, Job):
-                verb = await bridge.apply(await _placed(bridge, job))
+                verb = await bridge.apply(job)
                 made = made or verb == "created"
                 output.data(f"job/{job.name} {verb}")
         if made and bridge.store.driver() is None:
@@ -54,11 +51,3 @@ def main(args: argparse.Namespace) -> int:
         return Exit.SUCCEEDED
 
     return session.run(args, work, drive=False)
-
-
-async def _placed(bridge: Bridge, job: Job) -> Job:
-    """Return *job* with a folder: the one it has, where it is there already and names none."""
-    old = await bridge.store.get(job.ref)
-    if old is not None and job.spec.working_directory is None:
-        return replace(job, spec=replace(job.spec, working_directory=old.spec.working_directory))
-    return await placed(bridge, job)

@@ -59,6 +59,7 @@ class LocalManager:
         update_walltime=True,
         output=True,
         warns=True,
+        here=True,
         settles=0.0,
         poll_soon=0.1,
         poll_rest=1.0,
