@@ -40,6 +40,7 @@ class HttpClient:
         self._literal = addresses.numeric(self._url.host or "")
         if self._literal:
             self._url = self._url.with_host(self._literal)
+        self._is_checked = not self._literal  # aiohttp asks the resolver for names only
         self._loopback_only = self._url.scheme == "http" and not site.plaintext
         self._tls = _context(site.ca) if self._url.scheme == "https" else None
         self._pace = Pace(site.requests_per_second)
@@ -96,8 +97,9 @@ class HttpClient:
             # The wait for one's turn is no part of the other side's time.
             await self._pace.turn()
             async with self._places, asyncio.timeout(within):
-                if self._literal:  # aiohttp asks the resolver for names only
-                    addresses.check(self._site.policy, self._literal, loopback_only=self._loopback_only)
+                if not self._is_checked:
+                    addresses.check(self._site.policy, self._literal or "", loopback_only=self._loopback_only)
+                    self._is_checked = True
                 async with self._connected().request(
                     request.method,
                     _joined(self._url, request.path),

@@ -230,6 +230,23 @@ class TestSigningIn:
 
 
 class TestCost:
+    async def test_a_job_that_was_submitted_just_now_is_released_without_a_look(self, new):
+        handle = await new.manager.submit(new.order(held=True))
+        new.server.requests.clear()
+
+        await new.manager.release(handle)
+
+        assert {"POST /slurm/v0.0.45/job/N": 1} == dict(new.server.requests)
+
+    async def test_a_while_later_it_is_looked_at_first(self, new, monkeypatch):
+        monkeypatch.setattr("bascule.managers.slurm.changing.JUST_NOW", 0.0)
+        handle = await new.manager.submit(new.order(held=True))
+        new.server.requests.clear()
+
+        await new.manager.release(handle)
+
+        assert 2 == new.server.requests.total()
+
     async def test_a_thousand_running_jobs_are_one_small_request_a_poll(self, new):
         handles = [await new.manager.submit(new.order(f"job{n}")) for n in range(120)]
         for handle in handles:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -16,11 +17,17 @@ from bascule.errors import Error, Mistake, Refused, Unauthorized, Unavailable, U
 from bascule.managers.slurm.answers import is_of
 from bascule.managers.slurm.cluster import Cluster
 from bascule.managers.slurm.discovery import FAR_FUTURE, Discovery, Facts
+from bascule.managers.slurm.note import note_from
 from bascule.managers.slurm.observing import Observer
 from bascule.managers.slurm.records import Record
 from bascule.managers.slurm.rest import ACCESS_DENIED, ALREADY_OVER, NO_SUCH_JOB, Answer, Doubtful, Rest
 from bascule.model import Handle
 
+JUST_NOW = 0.5
+"""
+Seconds for which an id that slurmctld gave us is ours without a look: less than it takes to
+be killed, started anew and to give the id to another. The look would cost a release twice its time.
+"""
 SIGNAL = re.compile(r"(?:SIG)?([A-Z0-9+-]{2,12})")
 
 
@@ -32,6 +39,15 @@ class Changer:
         self._discovery = discovery
         self._cluster = cluster
         self._observer = observer
+        self._given: dict[str, tuple[str, float]] = {}
+
+    def note_submitted(self, handle: Handle) -> None:
+        """Remember for a moment that the id of *handle* was given to us just now."""
+        now = time.monotonic()
+        self._given.pop(handle.id, None)
+        self._given[handle.id] = (handle.key, now)
+        while now - next(iter(self._given.values()))[1] > JUST_NOW:
+            del self._given[next(iter(self._given))]
 
     async def cancel(self, handle: Handle, index: int | None = None) -> None:
         """End the job, or one task; one that is over is no error."""
@@ -109,8 +125,9 @@ class Changer:
         return ours
 
     async def _update(self, handle: Handle, fields: dict[str, object], refusal: str) -> None:
-        records = await self._ours(handle)
-        if not records:
+        is_new = self._is_new(handle)
+        records = [] if is_new else await self._ours(handle)
+        if not records and not is_new:
             raise Refused(f"{self._rest.where} {refusal}: it does not have it any more")
         self._observer.forget(handle)
         # The fields stand alone: within `{"job": ...}` slurmrestd takes them with a warning, and does nothing.
@@ -126,6 +143,11 @@ class Changer:
                 return
             raise Uncertain(f"{self._rest.where} does not say whether it was done: {answer.words}")
         raise self._refused(refusal, answer)
+
+    def _is_new(self, handle: Handle) -> bool:
+        """Tell whether *handle* is that of a single job that was submitted just now."""
+        key, at = self._given.get(handle.id, ("", 0.0))
+        return key == handle.key and time.monotonic() - at < JUST_NOW and not note_from(handle.place).array
 
     async def _has_hold(self, handle: Handle, fields: dict[str, object]) -> bool:
         if "hold" not in fields:

@@ -70,6 +70,7 @@ class Submitter:
         for error in answer.envelope.errors:
             if error.code != JOB_HELD:
                 log.warning("slurm.submitted_with", job_id=number, words=error.words)
+        self._changer.note_submitted(handle)
         return handle
 
     def _marks(self, facts: Facts, key: str) -> str:
