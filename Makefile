@@ -4,10 +4,12 @@
 PYTHON ?= python3
 # Where `make demo` installs, and where checks leave their reports.
 BUILD := .build
+# How many seeds `make simulate` tries.
+SEEDS ?= 10000
 # Two runs at once share nothing but the cache, which locks itself.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format reference lock clean
+.PHONY: help demo test test-fast lint format reference simulate lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -28,7 +30,10 @@ format: ## put the code into its form, and mend what can be mended safely
 	@bin=$$("$(PYTHON)" tools/environment.py test) && "$$bin/ruff" check --fix-only --quiet . && "$$bin/ruff" format .
 
 reference: ## write the generated pages of docs/reference
-	@bin=$$("$(PYTHON)" tools/environment.py test) && PYTHONPATH=src "$$bin/python" tools/reference.py
+	@bin=$$("$(PYTHON)" tools/environment.py test) && export PYTHONPATH=src && "$$bin/python" tools/reference.py && "$$bin/python" tools/fields.py
+
+simulate: ## whole lives of jobs, each from a seed, on all cores; SEEDS=100000 for more of them
+	@sh tools/simulate.sh "$(PYTHON)" "$(BUILD)" "$(SEEDS)"
 
 lock: ## pin and hash what pyproject.toml asks for
 	@sh tools/lock.sh "$(PYTHON)"

@@ -3,7 +3,8 @@ Run tiers of checks in the order given, with progress, and end with what came of
 
     check.py TIER...
 
-Every tier runs, whatever came of the one before; the exit code is 0 only if all passed.
+Every tier runs, whatever came of the one before; the exit code is 0 only if all passed. What
+pytest said at its end is said again at the very end, so that nobody has to look for it.
 Only the standard library is used: what the tiers need is installed by ``environment.py``.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,25 +27,31 @@ REPORTS = ROOT / ".build" / "reports"
 MEMORY = Path("/dev/shm")
 ROOM = 2 * 1024**3
 NEEDS_NOTHING = "not (real or root or slow)"
+# Most tests wait for a process, a server or a timer for most of their time: two at once suit two cores.
+SIDE_BY_SIDE = ("--numprocesses=2", "--dist=loadgroup")
 
 
 @dataclass(frozen=True)
 class Tier:
     """
-    Some commands of the test environment; *tests* where pytest is one of them.
+    Some commands of the test environment.
 
     *in_memory* where nothing depends on the disk, and waiting for it would only take time.
     """
 
     what: str
     commands: tuple[tuple[str, ...], ...]
-    tests: bool = False
     in_memory: bool = False
 
 
 def pytest(name: str, *options: str) -> tuple[str, ...]:
     """Return the command line of pytest, with a report that the totals are taken from."""
-    return ("pytest", f"--junit-xml={REPORTS / name}.xml", *options)
+    return ("pytest", f"--junit-xml={report(name)}", *options)
+
+
+def report(name: str) -> Path:
+    """Return where pytest leaves what came of the tests called *name*."""
+    return REPORTS / f"{name}.xml"
 
 
 TIERS = {
@@ -51,11 +59,13 @@ TIERS = {
     "types": Tier("types", (("mypy",),)),
     # Its cache is by file, and goes stale when a module appears that another file imports.
     "layers": Tier("imports flow down only", (("lint-imports", "--no-logo", "--no-cache"),)),
-    "fast": Tier("fast tests", (pytest("fast", "-q", "-n", "2", "-m", NEEDS_NOTHING),), tests=True, in_memory=True),
+    "fast": Tier("fast tests", (pytest("fast", "-q", *SIDE_BY_SIDE, "-m", NEEDS_NOTHING),), in_memory=True),
     "machine": Tier(
         "tests that need root, servers or time",
-        (pytest("machine", "-v", "--durations=10", "-m", f"not ({NEEDS_NOTHING})"),),
-        tests=True,
+        (
+            pytest("machine", "-v", "--durations=30", *SIDE_BY_SIDE, "-m", f"not ({NEEDS_NOTHING} or alone)"),
+            pytest("alone", "-v", "--durations=0", "--durations-min=1", "-m", "alone"),
+        ),
     ),
 }
 
@@ -70,34 +80,55 @@ def main() -> int:
         signal.signal(ignorable, signal.SIG_DFL)
     programs = environment("test")
     REPORTS.mkdir(parents=True, exist_ok=True)
-    ends = []
+    for old in REPORTS.glob("*.xml"):
+        old.unlink()
+    ends, closings = [], []
     for number, name in enumerate(asked, start=1):
         say(f"[{number}/{len(asked)}] {TIERS[name].what}")
         started = time.monotonic()
-        passed = run(name, programs)
+        passed, closing = run(TIERS[name], programs)
         ends.append(f"{'passed' if passed else 'FAILED'}  {TIERS[name].what} ({time.monotonic() - started:.0f} s)")
+        closings += closing
         say(ends[-1])
-    print("", *ends, sep="\n")
-    print_totals(asked)
+    print("", *ends, "", *closings, sep="\n")
+    print_totals()
     return int(any(end.startswith("FAILED") for end in ends))
 
 
-def run(name: str, programs: Path) -> bool:
-    """Run one tier; tell whether it passed."""
+def run(tier: Tier, programs: Path) -> tuple[bool, list[str]]:
+    """Run one tier; tell whether it passed, and how pytest closed each time."""
     settings = {
         **os.environ,
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "PYTHONPATH": str(ROOT / "src"),
         "PYTHONUNBUFFERED": "1",
     }
-    if TIERS[name].in_memory and holds_tests(MEMORY):
+    if tier.in_memory and holds_tests(MEMORY):
         settings["TMPDIR"] = str(MEMORY)
-    (REPORTS / f"{name}.xml").unlink(missing_ok=True)
-    ends = [
-        subprocess.run([programs / program, *arguments], cwd=ROOT, env=settings, check=False).returncode
-        for program, *arguments in TIERS[name].commands
-    ]
-    return not any(ends)
+    codes, closings = [], []
+    for program, *arguments in tier.commands:
+        command = [str(programs / program), *arguments]
+        if program == "pytest":
+            code, closing = listen([*command, f"--color={'yes' if sys.stdout.isatty() else 'no'}"], settings)
+            closings.append(closing)
+        else:
+            code = subprocess.run(command, cwd=ROOT, env=settings, check=False).returncode
+        codes.append(code)
+    return not any(codes), closings
+
+
+def listen(command: list[str], settings: dict[str, str]) -> tuple[int, str]:
+    """Run *command*, pass on what it prints, and return its exit code and how pytest closed."""
+    printed = bytearray()
+    with subprocess.Popen(command, cwd=ROOT, env=settings, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdout is not None
+        while piece := process.stdout.read(65536):
+            sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+            printed += piece
+    text = printed.decode(errors="replace").rstrip()
+    summary = re.search(r"^.*short test summary info.*\Z", text, re.MULTILINE | re.DOTALL)
+    return process.returncode, summary[0] if summary else text.rpartition("\n")[2]
 
 
 def holds_tests(folder: Path) -> bool:
@@ -108,10 +139,9 @@ def holds_tests(folder: Path) -> bool:
     return not its.f_flag & os.ST_NOEXEC and its.f_bavail * its.f_frsize > ROOM
 
 
-def print_totals(names: list[str]) -> None:
+def print_totals() -> None:
     """Print one line that counts the tests of all tiers."""
-    reports = [REPORTS / f"{name}.xml" for name in names if TIERS[name].tests]
-    suites = [suite for report in reports if report.is_file() for suite in ET.parse(report).iter("testsuite")]
+    suites = [suite for report in REPORTS.glob("*.xml") for suite in ET.parse(report).iter("testsuite")]
     if not suites:
         return
     total, bad, skipped = (

@@ -100,6 +100,7 @@ class TestStopped:
 
 class TestCrowd:
     @pytest.mark.slow
+    @pytest.mark.alone
     @pytest.mark.timeout(300)
     def test_fifty_submit_at_once(self, terminal, command):
         """

@@ -34,6 +34,7 @@ def test_what_is_promised_holds_in_every_world(run):
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(600)
 def test_what_is_promised_holds_in_three_minutes_of_worlds():
     done = simulate("--seeds", "1000000", "--from", str(SLOW_FROM), "--minutes", str(SLOW_SECONDS / 60))

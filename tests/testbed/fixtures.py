@@ -2,8 +2,8 @@
 Fixtures for tests that talk to a real Slurm cluster.
 
 A plug-in: ``pytest_plugins = ["tests.testbed.fixtures"]`` in the root ``conftest.py``.
-Each cluster is started when the first test wants it, once a session (once a worker under
-xdist), and is gone after it. What it is built from is built before the first test runs,
+Each cluster is started when the first test wants it, once a session (under xdist with
+``--dist loadgroup`` too), and is gone after it. What it is built from is built before the first test runs,
 outside every test's time limit, and with a line on the terminal.
 
     @pytest.mark.real
@@ -42,6 +42,14 @@ _unavailable: dict[str, str] = {}
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let all tests of one cluster run in the same worker of xdist."""
+    for item in items:
+        for name in CLUSTERS.keys() & set(_names_in(item)):
+            item.add_marker(pytest.mark.xdist_group(name))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
     """Build the roots that the collected tests will need."""
     if session.config.option.collectonly:
@@ -56,7 +64,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
             _unavailable[name] = str(problem)
 
 
-def _names_in(item: pytest.Item) -> Iterator[object]:
+def _names_in(item: pytest.Item) -> Iterator[str]:
     """Give the fixtures that *item* names, also by a parameter that chooses among them."""
     yield from getattr(item, "fixturenames", ())
     if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
