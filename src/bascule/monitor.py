@@ -62,9 +62,9 @@ class Monitor:
         self._heard = heard
         self._luck = luck
         self._tracked: dict[Ref, _Tracked] = {}
-        self._by_id: dict[str, list[Ref]] = {}
         self._news: dict[Ref, Answer] = {}
         self._doubts: set[Ref] = set()
+        self._joined = False
         self._cursor = ""
         self._interval = self._soon
         self._failures = 0
@@ -88,21 +88,16 @@ class Monitor:
         if known is not None:
             self.untrack(ref)
         self._tracked[ref] = _Tracked(handle, fingerprint_of(status))
-        self._by_id.setdefault(handle.id, []).append(ref)
         self._cursor = ""
+        self._joined = True
         self.hurry()
         self._hurry.set()
 
     def untrack(self, ref: Ref) -> None:
         """Stop watching *ref*."""
-        known = self._tracked.pop(ref, None)
+        self._tracked.pop(ref, None)
         self._news.pop(ref, None)
         self._doubts.discard(ref)
-        if known is not None:
-            refs = self._by_id[known.handle.id]
-            refs.remove(ref)
-            if not refs:
-                del self._by_id[known.handle.id]
 
     def news(self, ref: Ref) -> Answer | None:
         """Return the latest news of *ref* that was not yet taken in."""
@@ -132,11 +127,13 @@ class Monitor:
 
     async def poll(self) -> bool:
         """Ask once for everything that is watched; tell whether an answer came."""
-        asked = [tracked.handle for tracked in self._tracked.values()]
+        rounds = self._rounds()
+        self._joined = False
+        cursor = self._cursor if len(rounds) == 1 else ""
         began = self._clock.monotonic()
         self.polls += 1
         try:
-            seen = await self._observe(asked, self._cursor)
+            seen = [await self._observe([tracked.handle for _, tracked in asked.values()], cursor) for asked in rounds]
         except Error as trouble:
             self._failures += 1
             wait = trouble.retry_after if isinstance(trouble, Unavailable) and trouble.retry_after else 0.0
@@ -146,32 +143,53 @@ class Monitor:
             return False
         took = self._clock.monotonic() - began
         self._failures = 0
-        self._cursor = seen.cursor
+        self._cursor = seen[0].cursor if len(rounds) == 1 else ""
         self.answered_at = self._clock.monotonic()
         self._heard(None)
-        moved = False if seen.unchanged else self._take(seen)
-        if self._doubts:
-            self._cursor = ""  # "nothing moved" would leave them as they are
-        self._adapt(took, moved=moved)
+        moved = [self._take(asked, one) for asked, one in zip(rounds, seen, strict=True) if not one.unchanged]
+        if self._doubts or self._joined:
+            self._cursor = ""  # "nothing moved" would leave those in doubt, and those that came meanwhile, as they are
+        self._adapt(took, moved=any(moved))
         return True
 
-    def _take(self, seen: Observation) -> bool:
+    def _rounds(self) -> list[dict[str, tuple[Ref, _Tracked]]]:
+        """
+        Return what to ask for, by the manager's ids: all in one request, as a rule.
+
+        A manager that has forgotten a job may have given its id to another of ours. Answers are
+        by id, so the two are asked for apart.
+        """
+        rounds: list[dict[str, tuple[Ref, _Tracked]]] = [{}]
+        for ref, tracked in self._tracked.items():
+            for asked in rounds:
+                if tracked.handle.id not in asked:
+                    asked[tracked.handle.id] = (ref, tracked)
+                    break
+            else:
+                rounds.append({tracked.handle.id: (ref, tracked)})
+        return rounds
+
+    def _take(self, asked: dict[str, tuple[Ref, _Tracked]], seen: Observation) -> bool:
         moved = False
         for outside_id, answer in seen.answers.items():
-            for ref in self._by_id.get(outside_id, ()):
-                tracked = self._tracked[ref]
-                mark = fingerprint_of(answer)
-                # An absence is told each time: how new it is decides what it proves.
-                if isinstance(answer, Report):
-                    self._doubts.discard(ref)
-                    if mark == tracked.fingerprint:
-                        continue
-                else:
-                    self._doubts.add(ref)
-                moved = moved or mark != tracked.fingerprint
-                self._tracked[ref] = tracked._replace(fingerprint=mark)
-                self._news[ref] = answer
-                self._wake(ref)
+            if outside_id not in asked:
+                continue
+            ref, about = asked[outside_id]
+            tracked = self._tracked.get(ref)
+            if tracked is None or tracked.handle != about.handle:
+                continue  # it was let go meanwhile, or is another attempt
+            mark = fingerprint_of(answer)
+            # An absence is told each time: how new it is decides what it proves.
+            if isinstance(answer, Report):
+                self._doubts.discard(ref)
+                if mark == tracked.fingerprint:
+                    continue
+            else:
+                self._doubts.add(ref)
+            moved = moved or mark != tracked.fingerprint
+            self._tracked[ref] = tracked._replace(fingerprint=mark)
+            self._news[ref] = answer
+            self._wake(ref)
         return moved
 
     def _adapt(self, took: float, *, moved: bool) -> None:

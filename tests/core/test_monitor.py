@@ -14,6 +14,22 @@ ABILITIES = Abilities(key="searched", poll_soon=2, poll_rest=30)
 RUNNING = Report(Phase.RUNNING, state="RUNNING", explanation="running on n1", nodes=("n1",))
 
 
+class Cluster:
+    """What the manager has under an id, and whose it is; a cursor says that nothing moved."""
+
+    def __init__(self, clock, jobs):
+        self.clock = clock
+        self.jobs = jobs
+
+    async def observe(self, handles, cursor=""):
+        as_of = self.clock.now()
+        await asyncio.sleep(1)
+        if cursor:
+            return Observation(as_of, unchanged=True, cursor=cursor)
+        answers = {one.id: self.jobs.get((one.id, one.key), Absent("another has its id", as_of)) for one in handles}
+        return Observation(as_of, answers, cursor="1")
+
+
 class Table:
     """What the manager would answer; a test fills it."""
 
@@ -233,3 +249,33 @@ class TestFingerprints:
         status = JobStatus(phase=Phase.RUNNING, message="running on n1", manager=ManagerView("RUNNING", nodes=("n1",)))
 
         assert fingerprint_of(RUNNING) == fingerprint_of(status)
+
+
+class TestIds:
+    loop_factory = VirtualLoop
+
+    async def test_a_job_whose_id_was_given_to_another_of_ours_does_not_get_its_result(self):
+        """The manager forgot the first in a restart, and counts on from where it was."""
+        forgotten, later = Ref("default", "forgotten"), Ref("default", "later")
+        cluster = Cluster(FakeClock(), {("100", "key-2"): RUNNING})
+
+        async with watching(cluster) as (monitor, _, _):
+            monitor.track(forgotten, Handle("100", "key-1"), JobStatus())
+            monitor.track(later, Handle("100", "key-2"), JobStatus())
+            await asyncio.sleep(10)
+
+            assert RUNNING == monitor.news(later)
+            assert isinstance(monitor.news(forgotten), Absent)
+
+    async def test_a_job_that_joins_during_a_request_is_asked_for_in_the_next(self):
+        """That nothing moved since would say nothing about it."""
+        first, second = Ref("default", "first"), Ref("default", "second")
+        cluster = Cluster(FakeClock(), {("1", "key-1"): RUNNING, ("2", "key-2"): RUNNING})
+
+        async with watching(cluster) as (monitor, _, _):
+            monitor.track(first, Handle("1", "key-1"), JobStatus())
+            await asyncio.sleep(2.5)
+            monitor.track(second, Handle("2", "key-2"), JobStatus())
+            await asyncio.sleep(30)
+
+            assert RUNNING == monitor.news(second)
