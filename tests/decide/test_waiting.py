@@ -42,8 +42,10 @@ class TestIntent:
         restored = job(waiting, deadlines=Deadlines(queued=Duration(minutes=10)))
 
         plan = decide(restored, seen(distrusts_before=ago(minutes=1)), NOW)
+        full = decide(restored, seen(distrusts_before=ago(minutes=1), has_room=False), NOW)
 
         assert isinstance(plan.action, Find)
+        assert full.look_again_in > 60
 
     def test_a_deleted_object_older_than_the_store_is_looked_up_too(self):
         """Else its outside job would run on."""

@@ -47,7 +47,7 @@ def waiting(job: Job, seen: Seen, now: datetime) -> Plan:
         return end_before_submit(job, now, phase=Phase.FAILED, reason=Reason.TIMED_OUT, message=message)
     if outer := _held_back_by_target(seen):
         plan = _wait(job, outer, queued_since=since)
-        if limit is not None:
+        if limit is not None and not doubtful:
             left = (limit - (now - since)).total_seconds()
             plan = replace(plan, look_again_in=min(left, plan.look_again_in or left))
         return plan
