@@ -134,7 +134,9 @@ def _holds(record: Record) -> Iterator[str]:
             yield f"{key} was warned over and over"
     for name, since, until in _user_holds(record):
         for entry in record.ledger:
-            if entry.what == "start" and _name_in(entry.key) == name and since + LATE < entry.at < until - LATE:
+            if entry.what != "start" or _name_in(entry.key) != name or not since + LATE < entry.at < until - LATE:
+                continue
+            if record.story.storm == 0.0:  # else a release from before may have been that long on its way
                 yield f"{name} was held by its user from {since:.1f} to {until:.1f}, and started at {entry.at:.1f}"
 
 
@@ -143,7 +145,8 @@ def _keeps_order(record: Record) -> Iterator[str]:
     for _, job in record.story.jobs:
         for after in job.spec.after:
             wanted = {"Succeeded": "COMPLETED"}.get(after.when, "")
-            ends = [one for one in record.ledger if one.what == "end" and _name_in(one.key) == after.job]
+            over = {"end", "killed", "forgotten"}
+            ends = [one for one in record.ledger if one.what in over and _name_in(one.key) == after.job]
             for entry in record.ledger:
                 if entry.what != "start" or _name_in(entry.key) != job.name:
                     continue
@@ -251,10 +254,10 @@ def _user_holds(record: Record) -> Iterator[tuple[str, float, float]]:
 
 
 def _release_was_undone(record: Record, job: Job) -> bool:
-    """Tell whether a restart of the manager undid a release: a hold that we did not ask for is taken for its user's."""
+    """Tell whether a restart undid a release, or a restore the record of a hold: such a hold is taken for its user's."""
     released = record.ledger.of(job.status.key, "release")
-    restarted = any(deed.what == "restart" for deed in record.story.deeds)
-    return job.status.phase is Phase.HELD and restarted and bool(released)
+    undone = record.story.has("restart") or record.restored
+    return job.status.phase is Phase.HELD and bool(undone and released)
 
 
 def _is_detached(saved: Saved) -> bool:

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 from tests.simulation.planted import MUTANTS, planted
 from tests.simulation.runs import Stuck, ready
@@ -52,7 +53,7 @@ def main() -> int:
     print("| planted bug | found at seed | by |", "|---|---:|---|", sep="\n")
     missed = 0
     with multiprocessing.get_context("spawn").Pool(asked.jobs, maxtasksperchild=1) as pool:
-        for found in pool.starmap(hunt, [(name, seeds) for name in names], chunksize=1):
+        for found in pool.imap(partial(hunt, seeds=seeds), names):
             words = found.name.replace("_", " ")
             missed += found.found_at is None
             at = f"not in {found.seeds}" if found.found_at is None else found.found_at

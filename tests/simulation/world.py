@@ -196,7 +196,8 @@ class World:
                 result = await save(job, events)
             except StoreFailed:
                 stored = await store.get(job.ref)
-                if stored is not None and stored.status == job.status and stored.version != job.version:
+                is_ours = self.leader is process and stored is not None and stored.status == job.status
+                if is_ours and stored is not None and stored.version != job.version:
                     self._judge_save(process, store._epoch, stored)  # said to have failed, and yet written
                 raise
             self._judge_save(process, store._epoch, result)
