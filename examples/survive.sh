@@ -1,12 +1,12 @@
 #!/bin/sh
 # Submit 50 jobs, kill every process of Bascule without warning, and see that each job ran once and ended right.
-# Use a home of its own: BASCULE_HOME="$(mktemp -d)" sh examples/survive.sh
+# It makes a home of its own, so that no other process is killed, and removes it at the end.
 set -eu
 
-: "${BASCULE_HOME:?must name a home made for this}"
-export BASCULE_HOME
 count=50
 folder=$(mktemp -d)
+BASCULE_HOME=$folder/home
+export BASCULE_HOME
 ran=$folder/ran # each job appends one line
 touch "$ran"
 
@@ -25,6 +25,7 @@ spec:
       #!/bin/sh
       echo $number >> $ran
       sleep 0.3
+  workingDirectory: $folder
   resources: {walltime: 5m}
 JOB
 done >"$folder/jobs.yaml"
