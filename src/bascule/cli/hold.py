@@ -44,7 +44,7 @@ async def _must_wait(bridge: Bridge, job: Job) -> None:
     if phase.is_final or phase is Phase.RUNNING:
         raise Mistake(
             f"job `{job.name}` cannot be held: it is {phase}",
-            hint="a job that runs can be cancelled, or stopped for a while with `suspend: true`",
+            hint="a job that runs can be cancelled; `suspend: true` in its spec ends it, to begin anew later",
         )
     target = await bridge.store.target(job.target_ref)
     if target is not None and not (await bridge.manager_of(target, job.namespace)).abilities.hold:
