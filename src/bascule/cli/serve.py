@@ -47,7 +47,8 @@ def main(args: argparse.Namespace) -> int:
         try:
             await session.attended(_serve(bridge, args))
         except session.Left as left:
-            output.say(f"stopped by {left}; the jobs go on, and what needs somebody who drives this home waits")
+            output.say(f"stopped by {left}; the jobs go on")
+            output.hint("retries, dependencies and deadlines wait until `bascule serve` or `bascule wait` runs")
         return Exit.SUCCEEDED
 
     return session.run(args, work, drive=False)

@@ -49,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
         try:
             ends = await session.attended(_all_ended(bridge, jobs, args.timeout and args.timeout.total_seconds()))
         except session.Left as left:
-            output.say("the jobs go on; what needs somebody who drives this home waits")
+            output.say("the jobs go on; retries, dependencies and deadlines wait until you are back")
             output.hint(f"come back with `bascule wait {' '.join(args.names)}`")
             return BY_SIGNAL + left.signal
         except TimeoutError:
