@@ -28,8 +28,8 @@ log = structlog.get_logger()
 class Pace(NamedTuple):
     """How hard a runner works; times in seconds."""
 
-    workers: int = 512
-    per_target: int = 16
+    workers: int = 1024
+    per_target: int = 32
     resync: float = 1800.0
     first_sweep: float = 60.0
     sweep: float = 600.0

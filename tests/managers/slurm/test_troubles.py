@@ -9,7 +9,7 @@ import pytest
 from bascule.errors import Mistake, Refused, Unauthorized, Unavailable, Uncertain
 from bascule.managers.slurm import connect
 from bascule.managers.slurm.credentials import claims_of
-from bascule.model import Absent, CannotTell, Duration, Found, Handle, Phase, Report, Resources
+from bascule.model import Absent, Array, CannotTell, Duration, Found, Handle, Phase, Report, Resources
 from tests.managers.slurm.test_contract import MiddleWorld, NewWorld, OldRememberingWorld, OldWorld
 from tests.managers.slurm.worlds import TOKEN_NAME, HandClock, Place, target_at
 
@@ -262,6 +262,23 @@ class TestCost:
 
         assert {"GET /slurm/v0.0.45/jobs/state": 10} == dict(new.server.requests)
         assert new.server.bytes_out < 10 * 120 * 100
+
+    async def test_many_jobs_are_one_request_unless_the_cluster_has_far_more(self, new, monkeypatch):
+        monkeypatch.setattr("bascule.managers.slurm.cluster.IDS_AT_ONCE", 5)
+        handles = [await new.manager.submit(new.order(f"job{n}")) for n in range(12)]
+        array = await new.manager.submit(new.order("array", array=Array("0-2")))
+        for handle in handles:
+            new.cluster.start(int(handle.id))
+        seen = await new.manager.observe([*handles, array])
+        assert {handle.id for handle in (*handles, array)} == set(seen.answers)
+
+        new.server.requests.clear()
+        await new.manager.observe(handles, seen.cursor)
+        assert {"GET /slurm/v0.0.45/jobs/state": 1} == dict(new.server.requests)
+
+        monkeypatch.setattr("bascule.managers.slurm.cluster.MOST_OTHERS", 1)
+        await new.manager.observe(handles, seen.cursor)
+        assert 1 + 3 == new.server.requests.total()
 
     async def test_only_what_moved_is_read_whole_and_told(self, new):
         handles = [await new.manager.submit(new.order(f"job{n}")) for n in range(50)]

@@ -20,6 +20,8 @@ from bascule.ports import Clock
 
 IDS_AT_ONCE = 400
 """Ids in one query: some 6 KiB of address."""
+MOST_OTHERS = 4
+"""How many times as many jobs the cluster may have as are ours, for one list of all states to be cheaper than several."""
 PAST_ONE_BY_ONE = 12
 """How many jobs 22.05 is asked for in its history at a time, which it can only do one by one."""
 CLOCK_HOLDS = 60.0
@@ -44,6 +46,7 @@ class Cluster:
         self._discovery = discovery
         self._ahead: float | None = None
         self._measured = -math.inf
+        self._crowd = 0
 
     @property
     def user(self) -> str:
@@ -85,19 +88,32 @@ class Cluster:
 
     async def states(self, ids: Iterable[str]) -> list[Brief]:
         """Return the states alone; an id that slurmctld does not know is left out."""
-        facts = await self.facts()
         wanted = list(ids)
         found: list[Brief] = []
         for start in range(0, len(wanted), IDS_AT_ONCE):
-            query = [("job_id", number) for number in wanted[start : start + IDS_AT_ONCE]]
-            answer = await self._rest.get(facts.shape.path("jobs/state"), query)
-            if answer.status >= 400 and NO_SUCH_JOB not in answer.codes:
-                raise Unavailable(f"{self._rest.where} would not tell the jobs' states: {answer.words}")
-            for job in answer.read(BriefJobs).jobs:
-                number, mark, _ = job.job_id.partition(ARRAY_MARK)
-                own = number.partition("+")[0]
-                if own.isdecimal():
-                    found.append(Brief(int(own), bool(mark), words(job.state)))
+            found += await self._states([("job_id", number) for number in wanted[start : start + IDS_AT_ONCE]])
+        return found
+
+    async def states_of_single(self, ids: set[str]) -> list[Brief]:
+        """Return the states of jobs that are no arrays: of many, in one request."""
+        if len(ids) <= IDS_AT_ONCE or self._crowd > MOST_OTHERS * len(ids):
+            return await self.states(ids)
+        everybody = await self._states([])
+        self._crowd = len(everybody)
+        # A task is told by its own id, not that of its array: whose it is cannot be seen here.
+        return [brief for brief in everybody if not brief.is_task and str(brief.id) in ids]
+
+    async def _states(self, query: Query) -> list[Brief]:
+        facts = await self.facts()
+        answer = await self._rest.get(facts.shape.path("jobs/state"), query, large=not query)
+        if answer.status >= 400 and NO_SUCH_JOB not in answer.codes:
+            raise Unavailable(f"{self._rest.where} would not tell the jobs' states: {answer.words}")
+        found = []
+        for job in answer.read(BriefJobs).jobs:
+            number, mark, _ = job.job_id.partition(ARRAY_MARK)
+            own = number.partition("+")[0]
+            if own.isdecimal():
+                found.append(Brief(int(own), bool(mark), words(job.state)))
         return found
 
     async def past(self, ids: Iterable[str]) -> tuple[list[Record], set[str]]:

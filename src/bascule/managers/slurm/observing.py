@@ -103,7 +103,9 @@ class Observer:
         as_of = self._clock.now()
         ids = {handle.id for handle in handles}
         self._prune(ids)
-        briefs = await self._cluster.states(number for number in ids if number.isdecimal())
+        single = {handle.id for handle in handles if _is_single(handle)}
+        briefs = await self._cluster.states_of_single(single)
+        briefs += await self._cluster.states(number for number in ids - single if number.isdecimal())
         states = self._states_of(ids, briefs)
         moved = {number for number in ids if self._has_moved(number, states[number])}
         moved |= self._stale(ids - moved)
@@ -217,6 +219,11 @@ class Observer:
         wanted = set(note_from(handle.place).indices)
         known = {record.task for record in records} | {index for record in records for index in record.waiting}
         return not wanted <= known
+
+
+def _is_single(handle: Handle) -> bool:
+    """Tell whether *handle* is surely no array: we submitted it, and know what it was."""
+    return handle.id.isdecimal() and bool(handle.key and handle.place) and not note_from(handle.place).array
 
 
 def _is_array(known: Known) -> bool:
