@@ -159,7 +159,7 @@ class Reconciler:
     def _follow(self, job: Job, connection: Connection | None, seen: Seen) -> None:
         """Bring what is kept in memory about *job* in line with what is on record."""
         status = job.status
-        if status.handle is not None or status.phase.is_final:
+        if status.phase.is_final or status.intent is None:
             self._asked.pop(job.ref, None)
         active = is_active(status)
         if active:
@@ -198,12 +198,13 @@ class Reconciler:
             raise
         except Error as error:
             trouble = _trouble(error)
-            if isinstance(action, Submit):
-                self._asked[job.ref] = self._clock.monotonic()
             log.warning("job.trouble", action=type(action).__name__, kind=trouble.kind, error=error.message)
             if trouble.kind == "Unavailable":
                 connection.heard(error)
             return trouble
+        finally:
+            if isinstance(action, Submit):
+                self._asked[job.ref] = self._clock.monotonic()
         connection.heard(None)
         if connection.manager.abilities.volatile and isinstance(result, Done) and result.handle is not None:
             connection.instance = result.handle.instance

@@ -101,6 +101,14 @@ class TestNews:
 
         assert Phase.QUEUED == plan.status.phase
 
+    def test_a_jump_of_the_clock_just_after_the_submit_is_no_loss(self):
+        """By the time of day it was half an hour ago, by this process's own clock it was not."""
+        absent = Absent("the live view and the history were read", as_of=NOW)
+
+        plan = decide(job(outside()), seen(news=absent, asked_ago=2.0), NOW)
+
+        assert not plan.status.phase.is_final
+
 
 class TestRelease:
     def test_a_release_that_is_not_on_record_is_made(self):

@@ -151,6 +151,8 @@ def _absent(job: Job, status: JobStatus, absent: Absent, seen: Seen, now: dateti
     settles = timedelta(seconds=seen.abilities.settles) if seen.abilities else timedelta(minutes=1)
     if absent.as_of < asked_at + settles:
         return None
+    if seen.asked_ago is not None and seen.asked_ago < settles.total_seconds():
+        return None  # the time of day has jumped: less has passed than it says
     ended = replace(status, observed_at=now, observed_by=Source.INFERRED)
     if status.stop is not None and status.stop.asked_at is not None:
         phase, reason, words = ended_by_stop(job, ended, None) or (Phase.CANCELLED, "", "")
