@@ -18,6 +18,8 @@ LATE = 0.001
 """Seconds by which two moments may differ that are the same."""
 SLACK = 420.0
 """Seconds in which a stop must have come through once nothing is in its way: the longest pause between two asks."""
+ENDS = {Reason.EXIT_CODE: "FAILED", Reason.NODE_FAILED: "NODE_FAIL", Reason.PREEMPTED: "PREEMPTED"}
+"""What the manager calls the ends of which a reason tells."""
 
 
 def verdicts(record: Record) -> list[str]:
@@ -106,6 +108,9 @@ def _tells_the_truth(record: Record) -> Iterator[str]:
         happened = ends[-1].note if ends else ""
         if status.phase is Phase.SUCCEEDED and happened != "COMPLETED":
             yield f"{name} is Succeeded, and its job ended as `{happened}`"
+        claimed = ENDS.get(status.reason, "") if status.phase is Phase.FAILED else ""
+        if claimed and claimed != happened:
+            yield f"{name} is Failed ({status.reason}), and its job ended as `{happened}`"
         may_be_lost = _may_be_lost(record, job)
         if status.phase is Phase.FAILED and happened == "COMPLETED" and not may_be_lost:
             yield f"{name} is Failed ({status.reason}), and its job succeeded"
