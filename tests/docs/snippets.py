@@ -2,8 +2,8 @@
 Take the snippets out of a page and run them, in order, in one folder.
 
 The word after the fence says what happens: ``console`` lines that begin with ``$ `` are
-typed into one shell, and what follows each must be in its output, ``...`` standing for
-anything; ``sh`` and ``python`` are run; ``yaml`` is read, and an object of ours validated;
+typed into one shell, and what follows each must be in what it prints or says (stdout,
+stderr: which comes first is not ours to tell), ``...`` standing for anything; ``sh`` and ``python`` are run; ``yaml`` is read, and an object of ours validated;
 ``text``, ``toml`` and ``json`` are only shown. ``file=NAME`` saves a snippet instead, and
 ``not-run="why"`` leaves it alone.
 """
@@ -73,17 +73,18 @@ def type_in(snippet: Snippet, *, folder: Path, settings: dict[str, str]) -> None
     """Type the commands into one shell, and look for what the page shows after each."""
     commands = list(commands_of(snippet.text))
     assert commands, f"{snippet.where} has no line that begins with `$ `"
-    script = "\n".join(f"{command}\nset -- $?; printf '{END}%s{END}' $1; (exit $1)" for command, _ in commands)
-    done = execute(["sh", "-c", script], folder=folder, settings=settings)
-    outputs = done.stdout.split(END)[:-1]
-    assert len(outputs) == 2 * len(commands), f"{snippet.where} broke off:\n{done.stdout}"
+    mark = f"printf '{END}%s{END}' $1; printf '{END}{END}' >&2"
+    script = "\n".join(f"{command}\nset -- $?; {mark}; (exit $1)" for command, _ in commands)
+    done = execute(["sh", "-c", script], folder=folder, settings=settings, apart=True)
+    printed, said = done.stdout.split(END)[:-1], done.stderr.split(END)[:-1]
+    assert len(printed) == len(said) == 2 * len(commands), f"{snippet.where} broke off:\n{done.stdout}{done.stderr}"
     for number, (command, shown) in enumerate(commands):
-        output, code = outputs[2 * number : 2 * number + 2]
+        output, code = printed[2 * number : 2 * number + 2]
+        words = said[2 * number]
         code_is_shown = commands[number + 1 : number + 2] and "$?" in commands[number + 1][0]
-        assert code == "0" or code_is_shown, f"{snippet.where}: `{command}` ended with {code}:\n{output}"
-        assert first_absent(shown, output) is None, (
-            f"{snippet.where}: `{command}` does not print {first_absent(shown, output)!r} but:\n{output}"
-        )
+        assert code == "0" or code_is_shown, f"{snippet.where}: `{command}` ended with {code}:\n{output}{words}"
+        absent = first_absent(shown, output, words)
+        assert absent is None, f"{snippet.where}: `{command}` does not print {absent!r} but:\n{output}{words}"
 
 
 def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -94,25 +95,34 @@ def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
         yield "\n".join(lines[:length]), [" ".join(line.split()) for line in lines[length:] if line.strip()]
 
 
-def first_absent(shown: list[str], output: str) -> str | None:
-    """Return the first line of *shown* that is not in *output* after those before it."""
-    printed = iter(output.splitlines())
+def first_absent(shown: list[str], *streams: str) -> str | None:
+    """Return the first line of *shown* that none of *streams* has after those before it."""
+    left = [[" ".join(line.split()) for line in stream.splitlines()] for stream in streams]
     for line in shown:
         pattern = re.compile(".*".join(map(re.escape, line.split("..."))))
-        if line != "..." and not any(pattern.fullmatch(" ".join(other.split())) for other in printed):
+        if line != "..." and not any(skip_past(pattern, lines) for lines in left):
             return line
     return None
 
 
-def execute(command: list[str], *, folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run *command* as a reader would, but without a terminal."""
+def skip_past(pattern: re.Pattern[str], lines: list[str]) -> bool:
+    """Drop all of *lines* up to the first that matches; where none does, drop nothing and return False."""
+    found = next((number for number, line in enumerate(lines, start=1) if pattern.fullmatch(line)), 0)
+    del lines[:found]
+    return bool(found)
+
+
+def execute(
+    command: list[str], *, folder: Path, settings: dict[str, str], apart: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run *command* as a reader would, but without a terminal; keep stdout and stderr *apart*, or have both in stdout."""
     return subprocess.run(
         command,
         cwd=folder,
         env=settings,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE if apart else subprocess.STDOUT,
         text=True,
         timeout=240,
     )
