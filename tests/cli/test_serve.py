@@ -26,7 +26,7 @@ class Service:
     def page(self, path: str, method: str = "GET") -> tuple[int, str]:
         request = urllib.request.Request(self.address + path, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=30) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as answer:
             with answer:
@@ -66,7 +66,7 @@ def test_term_ends_it_and_no_job(service, terminal, command):
     command("submit", terminal.script("a.sh", "sleep 60"))
 
     service.process.terminate()
-    _, err = service.process.communicate(timeout=10)
+    _, err = service.process.communicate(timeout=30)
 
     assert 0 == service.process.returncode
     assert b"stopped by SIGTERM; the jobs go on" in err

@@ -14,6 +14,8 @@ from bascule.platforms.embedded.opening import open_store
 from bascule.wiring import SystemClock
 from tests.cli.conftest import read_until, until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def driver(terminal):
@@ -99,7 +101,6 @@ class TestStopped:
 
 
 class TestCrowd:
-    @pytest.mark.slow
     @pytest.mark.alone
     @pytest.mark.timeout(300)
     def test_fifty_submit_at_once(self, terminal, command):

@@ -72,7 +72,7 @@ async def test_a_late_twin_is_removed_after_a_restart_with_nothing_else_to_do():
 
 @KINDS
 @WEATHER
-@pytest.mark.parametrize("frozen_for", [60, DAY])
+@pytest.mark.parametrize("frozen_for", [60, pytest.param(DAY, marks=pytest.mark.slow)])
 def test_a_process_frozen_at_any_await_does_no_harm_when_it_thaws(abilities, fault, frozen_for):
     """
     It wakes up after its successor took over, and believes that nothing has been.

@@ -21,7 +21,7 @@ def test_waiting_takes_no_time():
     ended = run_virtual(main())
 
     assert 86400 * 7 == ended
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
 
 
 def test_timers_fire_in_their_order():

@@ -14,6 +14,8 @@ from bascule.ports import Selector
 from tests.platforms.process import process
 from tests.virtual import FakeClock
 
+pytestmark = pytest.mark.slow
+
 ACCEPTS = """
 async def main():
     async with open_store(home, clock, drive=True) as store:

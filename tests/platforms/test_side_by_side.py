@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 from msgspec.structs import replace
@@ -205,3 +206,4 @@ def seen(answer):
 
 TestSideBySide = SideBySide.TestCase
 TestSideBySide.settings = settings(max_examples=50, stateful_step_count=40)
+TestSideBySide.pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # to shrink a failure takes its time
