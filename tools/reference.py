@@ -66,7 +66,8 @@ def usage(one: argparse.ArgumentParser, called: str) -> str:
     """Return the usage line; argparse's own differs from one Python to the next."""
     if subparsers(one):
         return f"{called} COMMAND"
-    return " ".join([called, "[OPTION]...", *(shown(action) for action in one._actions if is_argument(action))])
+    words = [called, "[OPTION]...", *(shown(action) for action in one._actions if is_argument(action))]
+    return " ".join([*words, *(["[-- ARGUMENT...]"] if getattr(one, "takes_rest", False) else [])])
 
 
 def subparsers(one: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -26,7 +26,20 @@ class TestUsage:
             ("run x.sh --wrap date", "bascule: `--wrap` takes the place of the file `x.sh`"),
             ("cancel", "bascule: no jobs are named"),
             ("cancel x -l a=b", "not by both"),
-            ("", "the following arguments are required: COMMAND"),
+            ("target", "the following arguments are required: COMMAND"),
+            ("ps", "`bascule get jobs` does that here"),
+            ("scancel 7", "`bascule cancel NAME` does that here"),
+            ("sbatch x.sh", "`bascule submit FILE` does that here"),
+            (
+                "run echo hi",
+                "`bascule run` does not take `hi`\nhint: `--wrap 'echo hi'` runs a command; `-- hi` hands it",
+            ),
+            ("run x.sh --tim 5m", "`bascule run` does not take `--tim 5m`\nhint: did you mean `--time`?"),
+            ("logs job train", "the name alone is enough: `bascule logs train`"),
+            ("get train", "for jobs of that name: `bascule get job train`"),
+            ("delete job", "names none"),
+            ("describe job/a target/b", "`target/b` is not the name of a job"),
+            ("help nix", "there is no command `nix`"),
             ("--platform kubernetes get jobs", "bascule: the platform `kubernetes` is not there yet"),
             ("get jobs --platform windows", "bascule: there is no platform `windows`"),
         ],
@@ -38,6 +51,17 @@ class TestUsage:
         assert words in done.err
         assert "hint: " in done.err
         assert "" == done.out
+
+    def test_nothing_at_all_shows_the_help(self, command):
+        done = command()
+
+        assert (64, "") == (done.code, done.out)
+        assert "run long jobs wherever" in done.err.lower()
+
+    def test_what_a_script_is_to_be_given_is_said(self, terminal, command):
+        path = terminal.script("x.sh", "true")
+
+        assert "stands after `--`: `-- --epochs 3`" in command("run", path, "--epochs", "3").err
 
     def test_the_platform_may_come_from_the_environment(self, command, monkeypatch):
         monkeypatch.setenv("BASCULE_PLATFORM", "kubernetes")

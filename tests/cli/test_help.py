@@ -28,9 +28,9 @@ SHOW_MODULES = (
 )
 
 
-def help_of(capsys, *line: str) -> str:
+def help_of(capsys, *line: str, asks_in_words: bool = False) -> str:
     with pytest.raises(SystemExit) as left:
-        main([*line, "--help"])
+        main([*line, *([] if asks_in_words else ["--help"])])
     assert not left.value.code
     return capsys.readouterr().out
 
@@ -50,6 +50,18 @@ class TestHelp:
 
     def test_a_command_beneath_another_does_too(self, capsys):
         assert "examples:\n  bascule target check " in help_of(capsys, "target", "check")
+
+    @pytest.mark.parametrize("line", ["help", "help run", "help target check"])
+    def test_it_may_be_asked_for_in_words(self, capsys, line):
+        assert help_of(capsys, *line.split()[1:]) == help_of(capsys, *line.split(), asks_in_words=True)
+
+    def test_the_version_is_an_option_too(self, capsys):
+        main(["version"])
+        told = capsys.readouterr().out
+        with pytest.raises(SystemExit) as left:
+            main(["--version"])
+
+        assert (0, told) == (left.value.code, capsys.readouterr().out)
 
     def test_a_line_fits_a_terminal(self, capsys):
         lines = [line for name in COMMANDS for line in help_of(capsys, name).splitlines()]

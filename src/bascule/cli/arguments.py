@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -16,9 +15,6 @@ from bascule.errors import Mistake
 
 if TYPE_CHECKING:
     from bascule.model import Duration
-
-_CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
-_UNKNOWN = re.compile(r"unrecognized arguments: (.*)", re.DOTALL)
 
 
 class CommandModule(Protocol):
@@ -57,35 +53,39 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse, and keep what follows ``--`` as it is where the command hands it on."""
+        """Parse, and keep what follows ``--`` as it is where the command hands it on; nothing is left over."""
         self.fill()
-        if not self.takes_rest or args is None or "--" not in args:
-            return super().parse_known_args(args, namespace)
-        cut = list(args).index("--")
-        found, unknown = super().parse_known_args(args[:cut], namespace)
-        found.rest = tuple(args[cut + 1 :])
-        return found, unknown
+        rest: tuple[str, ...] | None = None
+        if self.takes_rest and args is not None and "--" in args:
+            cut = list(args).index("--")
+            args, rest = args[:cut], tuple(args[cut + 1 :])
+        found, surplus = super().parse_known_args(args, namespace)
+        if surplus:
+            from bascule.cli import misuse
+
+            raise misuse.of_surplus(surplus, found, self)
+        if rest is not None:
+            found.rest = rest
+        return found, []
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found as a `Mistake`."""
-        how = f"`{self.prog} --help` shows what it takes"
-        if found := _CHOICE.fullmatch(message):
-            what, word, known = found.groups()
-            near = _nearest(word, re.findall(r"[\w-]+", known))
-            noun = "command" if what == "COMMAND" else what
-            raise Mistake(f"there is no {noun} `{word}`", hint=f"did you mean `{near[0]}`? {how}" if near else how)
-        if found := _UNKNOWN.fullmatch(message):
-            options = [option for action in self._actions for option in action.option_strings]
-            near = _nearest(found[1].split()[0].partition("=")[0], options)
-            hint = f"did you mean `{near[0]}`? {how}" if near else how
-            raise Mistake(f"`{self.prog}` does not take `{found[1]}`", hint=hint)
-        raise Mistake(f"`{self.prog}`: {message}", hint=how)
+        from bascule.cli import misuse
+
+        raise misuse.of_message(message, self.prog)
 
 
-def _nearest(word: str, known: Sequence[str]) -> list[str]:
-    from difflib import get_close_matches
+class ShowVersion(argparse.Action):
+    """Prints the version, as the command does."""
 
-    return get_close_matches(word, known, n=1)
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print it, and end."""
+        from bascule.cli import version
+
+        parser.exit(version.main(argparse.Namespace()))
 
 
 def examples(lines: str) -> str:

@@ -7,6 +7,7 @@ import argparse
 from bascule.cli import output
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import Exit
+from bascule.cli.naming import KINDS
 
 WHAT = """
 Print the completion script for a shell. Nothing runs when Tab is pressed but the shell.
@@ -41,4 +42,6 @@ def _filled(parser: Parser) -> Parser:
                 command.fill()
         if action.dest in {"file", "files", "result"}:
             action.complete = "FILE"  # type: ignore[attr-defined]
+        if action.dest == "kind":
+            action.choices = KINDS
     return parser

@@ -8,6 +8,7 @@ from bascule.bridge import Bridge
 from bascule.cli import output, session
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import BY_SIGNAL, Exit
+from bascule.cli.naming import add_kind_and_names, settle
 from bascule.cli.steering import until
 from bascule.cli.wait import must_exist
 from bascule.errors import Mistake
@@ -29,14 +30,14 @@ GONE_WITHIN = 60.0
 
 def add_arguments(parser: Parser) -> None:
     """Say what `delete` takes."""
-    parser.add_argument("kind", metavar="KIND", choices=("job", "jobs", "target", "targets"), help="job or target")
-    parser.add_argument("names", metavar="NAME", nargs="+", help="which")
+    add_kind_and_names(parser, "job or target", "which")
 
 
 def main(args: argparse.Namespace) -> int:
     """Remove them; return the exit code."""
+    settle(args, "delete")
     names = list(dict.fromkeys(args.names))
-    if args.kind.startswith("job"):
+    if args.kind == "job":
         return session.run(args, lambda bridge: _delete_jobs(bridge, names), drive=True)
     return session.run(args, lambda bridge: _delete_targets(bridge, names), drive=False)
 

@@ -8,6 +8,7 @@ from bascule.bridge import Bridge
 from bascule.cli import output, session
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import Exit
+from bascule.cli.naming import add_kind_and_names, settle
 from bascule.cli.telling import Page, lines_of_job, lines_of_target
 from bascule.errors import Mistake
 from bascule.model import Phase, Ref
@@ -20,6 +21,7 @@ manager's own words, and the story of what happened, with times and reasons.
 Where nobody drives the home, it is brought up to date first, for a few seconds at most.
 """
 EXAMPLES = """
+bascule describe train
 bascule describe job train
 bascule describe target hpc
 """
@@ -27,14 +29,14 @@ bascule describe target hpc
 
 def add_arguments(parser: Parser) -> None:
     """Say what `describe` takes."""
-    parser.add_argument("kind", metavar="KIND", choices=("job", "jobs", "target", "targets"), help="job or target")
-    parser.add_argument("names", metavar="NAME", nargs="+", help="which")
+    add_kind_and_names(parser, "job or target", "which")
     parser.add_argument("--cached", action="store_true", help="tell what is stored, and look no further")
 
 
 def main(args: argparse.Namespace) -> int:
     """Tell it; return the exit code."""
-    tell = _job if args.kind.startswith("job") else _target
+    settle(args, "describe", bare=True)
+    tell = _job if args.kind == "job" else _target
 
     async def work(bridge: Bridge) -> int:
         pages = [await tell(bridge, name) for name in args.names]  # a name that is not there is told at once

@@ -12,6 +12,7 @@ from bascule.bridge import Bridge
 from bascule.cli import output, session
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import Exit
+from bascule.cli.naming import job_name
 from bascule.cli.workplace import file_in, folder_of
 from bascule.errors import Mistake, StoreFailed
 
@@ -28,7 +29,7 @@ bascule fetch train report.txt -o -
 
 def add_arguments(parser: Parser) -> None:
     """Say what `fetch` takes."""
-    parser.add_argument("name", metavar="NAME", help="a job")
+    parser.add_argument("name", metavar="NAME", type=job_name, help="a job")
     parser.add_argument("path", metavar="PATH", help="a file in its working directory")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to; - is stdout")
 

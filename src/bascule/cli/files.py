@@ -8,6 +8,7 @@ from bascule.bridge import Bridge
 from bascule.cli import output, session
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import Exit
+from bascule.cli.naming import job_name
 from bascule.cli.workplace import changed_files, folder_of
 
 WHAT = """
@@ -21,7 +22,7 @@ bascule files train
 
 def add_arguments(parser: Parser) -> None:
     """Say what `files` takes."""
-    parser.add_argument("name", metavar="NAME", help="a job")
+    parser.add_argument("name", metavar="NAME", type=job_name, help="a job")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from bascule.cli import output
 from bascule.cli.arguments import Parser, add_labels, merged
 from bascule.cli.exits import Exit
+from bascule.cli.naming import add_kind_and_names, settle
 from bascule.cli.spans import age, short
 from bascule.errors import Mistake
 
@@ -43,8 +44,7 @@ WIDE = (*HEADER, "TOOK", "ATTEMPT", "EXIT", "TASKS", "MESSAGE")
 
 def add_arguments(parser: Parser) -> None:
     """Say what `get` takes."""
-    parser.add_argument("kind", metavar="KIND", choices=("jobs", "job", "targets", "target"), help="jobs or targets")
-    parser.add_argument("names", metavar="NAME", nargs="*", help="only these")
+    add_kind_and_names(parser, "jobs or targets", "only these")
     add_labels(parser)
     parser.add_argument(
         "--phase", metavar="PHASE", action="append", type=_phases, default=[], help="only jobs in these phases"
@@ -56,9 +56,10 @@ def add_arguments(parser: Parser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """List them; return the exit code."""
+    settle(args, "get", all_of_them=True)
     if args.cached and args.watch:
         raise Mistake("`--cached` looks once, and `--watch` goes on", hint="leave one of them out")
-    is_table = args.kind.startswith("job") and args.output not in ("json", "yaml") and not args.watch
+    is_table = args.kind == "job" and args.output not in ("json", "yaml") and not args.watch
     if is_table and (args.cached or _all_is_over(args.home)):
         return show_jobs(args)
     from bascule.cli import getting

@@ -11,6 +11,7 @@ from bascule.cli import output, session
 from bascule.cli.arguments import Parser, count_from
 from bascule.cli.exits import BY_SIGNAL, Exit
 from bascule.cli.following import NO_OFFSETS, read_all, read_attempt
+from bascule.cli.naming import job_name
 from bascule.cli.sink import Sink
 from bascule.cli.tasks import Offsets, TaskOutput, check_tasks
 from bascule.model import Job
@@ -36,7 +37,7 @@ PIECE = 256 * 1024
 
 def add_arguments(parser: Parser) -> None:
     """Say what `logs` takes."""
-    parser.add_argument("name", metavar="NAME", help="a job")
+    parser.add_argument("name", metavar="NAME", type=job_name, help="a job")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the job is over")
     parser.add_argument("--error", action="store_true", help="what it wrote to its error stream")
     parser.add_argument(

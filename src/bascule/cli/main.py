@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from bascule.cli.arguments import Parser, add_globals, examples
+from bascule.cli.arguments import Parser, ShowVersion, add_globals, examples
+from bascule.cli.exits import Exit
 from bascule.cli.faults import Border
 from bascule.errors import Mistake
 
@@ -31,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "target": ("bascule.cli.target", "check a target step by step"),
     "serve": ("bascule.cli.serve", "keep everything moving until stopped"),
     "completion": ("bascule.cli.completion", "print the completion script for a shell"),
+    "help": ("bascule.cli.help", "tell all about a command, or list them"),
     "version": ("bascule.cli.version", "print the version"),
 }
 
@@ -48,8 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line *argv*, or this process's own; return the exit code."""
     with Border() as border:
         _speak_utf8()
-        args = parser().parse_args(argv)
+        whole = parser()
+        args = whole.parse_args(argv)
         border.home = args.home
+        if "main" not in args:
+            whole.print_help(sys.stderr)
+            border.code = Exit.MISTAKE
+            return border.code
         check_platform(args.platform or os.environ.get("BASCULE_PLATFORM") or "embedded")
         border.code = args.main(args)
     return border.code
@@ -59,7 +66,8 @@ def parser() -> Parser:
     """Return the parser of the whole; commands are filled in when they are called."""
     whole = Parser(prog="bascule", description=WHAT, epilog=examples(EXAMPLES))
     add_globals(whole)
-    commands = whole.add_subparsers(metavar="COMMAND", title="commands", required=True, parser_class=Parser)
+    whole.add_argument("--version", action=ShowVersion, help="print the version, and end")
+    commands = whole.add_subparsers(metavar="COMMAND", title="commands", parser_class=Parser)
     for name, (module, what) in COMMANDS.items():
         commands.add_parser(name, help=what, module=module)
     return whole

@@ -12,7 +12,8 @@ from bascule.cli import output, session, words
 from bascule.cli.arguments import Parser, add_labels, merged
 from bascule.cli.exits import BY_SIGNAL, Exit
 from bascule.cli.following import NOT_ACCEPTED
-from bascule.cli.wait import must_exist
+from bascule.cli.naming import job_name
+from bascule.cli.wait import named
 from bascule.cli.watching import until_each
 from bascule.errors import Mistake
 from bascule.model import Job
@@ -24,7 +25,7 @@ TAKEN_UP_WITHIN = 15.0
 
 def add_jobs(parser: Parser) -> None:
     """Add the names of jobs, or their labels."""
-    parser.add_argument("names", metavar="NAME", nargs="*", help="a job")
+    parser.add_argument("names", metavar="NAME", nargs="*", type=job_name, help="a job")
     add_labels(parser)
 
 
@@ -33,9 +34,7 @@ async def chosen(bridge: Bridge, args: argparse.Namespace) -> list[BridgeJob]:
     if args.names and args.labels:
         raise Mistake("jobs are given by name or by labels, not by both", hint="leave one of them out")
     if args.names:
-        jobs = [bridge.job(name) for name in dict.fromkeys(args.names)]
-        await must_exist(bridge, jobs)
-        return jobs
+        return await named(bridge, args.names)
     if not args.labels:
         raise Mistake("no jobs are named", hint="name them, or select them with `-l KEY=VALUE`")
     found = await bridge.jobs(Selector(labels=merged(args.labels), live=True))

@@ -9,6 +9,7 @@ from bascule.bridge import Bridge
 from bascule.cli import output, session
 from bascule.cli.arguments import Parser, examples
 from bascule.cli.exits import BY_SIGNAL, Exit
+from bascule.cli.naming import target_name
 from bascule.errors import Mistake
 from bascule.model import Check, Ref
 
@@ -30,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
         description=WHAT.strip(),
         epilog=examples(EXAMPLES),
     )
-    check.add_argument("name", metavar="NAME", help="a target")
+    check.add_argument("name", metavar="NAME", type=target_name, help="a target")
 
 
 def main(args: argparse.Namespace) -> int:

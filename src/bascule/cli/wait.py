@@ -12,6 +12,7 @@ from bascule.cli import output, session, words
 from bascule.cli.arguments import Parser, duration_from
 from bascule.cli.exits import BY_SIGNAL, Exit, code_of_error, code_of_job
 from bascule.cli.following import NOT_ACCEPTED, not_accepted
+from bascule.cli.naming import JOB_KINDS, job_name
 from bascule.cli.results import write_results
 from bascule.cli.watching import Seen, until_each
 from bascule.errors import Mistake
@@ -33,7 +34,7 @@ SAID = frozenset({Reason.TARGET_UNREACHABLE, Reason.SUSPENDED, Reason.RETRYING, 
 
 def add_arguments(parser: Parser) -> None:
     """Say what `wait` takes."""
-    parser.add_argument("names", metavar="NAME", nargs="+", help="a job")
+    parser.add_argument("names", metavar="NAME", nargs="+", type=job_name, help="a job")
     parser.add_argument(
         "--timeout", metavar="D", type=duration_from, help="give up after this time, with code 76: 30s, 10m, 2h"
     )
@@ -44,8 +45,7 @@ def main(args: argparse.Namespace) -> int:
     """Wait; return the exit code."""
 
     async def work(bridge: Bridge) -> int:
-        jobs = [bridge.job(name) for name in dict.fromkeys(args.names)]
-        await must_exist(bridge, jobs)
+        jobs = await named(bridge, args.names)
         try:
             ends = await session.attended(_all_ended(bridge, jobs, args.timeout and args.timeout.total_seconds()))
         except session.Left as left:
@@ -59,6 +59,15 @@ def main(args: argparse.Namespace) -> int:
         return next((code for end in ends if (code := _code_of(end))), Exit.SUCCEEDED)
 
     return session.run(args, work, drive=True)
+
+
+async def named(bridge: Bridge, names: Sequence[str]) -> list[BridgeJob]:
+    """Return the jobs of these *names*, which must be there; `job` before them is no name, unless a job has it."""
+    jobs = [bridge.job(name) for name in dict.fromkeys(names)]
+    if len(jobs) > 1 and jobs[0].name in JOB_KINDS and await bridge.store.get(jobs[0].ref) is None:
+        del jobs[0]
+    await must_exist(bridge, jobs)
+    return jobs
 
 
 async def must_exist(bridge: Bridge, jobs: Sequence[BridgeJob]) -> None:
