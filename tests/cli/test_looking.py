@@ -30,7 +30,9 @@ class TestGet:
         assert ["poor", "Failed", "ExitCode", "local"] == row.split()[:4]
 
     def test_the_wide_table_has_the_message(self, failed, command):
-        assert command("get", "jobs", "-o", "wide").out.splitlines()[1].endswith("  1         3      -       exit code 3")
+        assert (
+            command("get", "jobs", "-o", "wide").out.splitlines()[1].endswith("  1         3      -       exit code 3")
+        )
 
     def test_one_object_and_a_list(self, failed, command):
         one = json.loads(command("get", "jobs", failed, "-o", "json").out)
@@ -57,6 +59,11 @@ class TestGet:
 
             assert 64 == done.code
             assert "there is no job `other`" in done.err
+
+    def test_a_list_is_whole_json_also_where_a_name_is_not_there(self, failed, command):
+        done = command("get", "jobs", failed, "other", "-o", "json")
+
+        assert [failed] == [job["metadata"]["name"] for job in json.loads(done.out)["items"]]
 
     def test_it_brings_itself_up_to_date(self, terminal, command):
         """

@@ -86,6 +86,14 @@ class TestRefusal:
 
         assert "no UTF-8" in told(secrets)
 
+    def test_what_holds_a_nul(self, secrets, token):
+        """
+        No process can be given it, and whoever tried to start one died of it.
+        """
+        token.write_bytes(b"a\0b")
+
+        assert "NUL" in told(secrets)
+
     def test_what_is_far_too_large(self, secrets, token):
         token.write_bytes(b"x" * (LARGEST + 1))
 

@@ -27,6 +27,7 @@ class Border:
 
     def __enter__(self) -> Self:
         """Begin."""
+        output.fill_standard_descriptors()
         return self
 
     def __exit__(

@@ -88,9 +88,13 @@ async def _print_objects(things: AsyncIterator[Job | Target], args: argparse.Nam
         return
     output.data('{"apiVersion": "v1", "kind": "List", "items": [')
     between = ""
-    async for thing in things:
-        output.data(f"{between}{_json(to_document(thing))}")
-        between = ","
+    try:
+        async for thing in things:
+            output.data(f"{between}{_json(to_document(thing))}")
+            between = ","
+    except Mistake:
+        output.data("]}")  # one of the names is not there, which the exit code tells; what is there is whole
+        raise
     output.data("]}")
 
 

@@ -69,7 +69,7 @@ def say(text: str) -> None:
 def data(text: str) -> None:
     """Print lines of data, to stdout."""
     if sys.stdout is None:
-        raise BrokenPipeError(errno.EPIPE, "stdout is closed")
+        raise _closed()
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
@@ -80,6 +80,8 @@ def data(text: str) -> None:
 def unwritable(fault: OSError) -> Exception:
     """Return what it means that stdout could not be written; what is still in its buffer is given up."""
     let_go_of_stdout()
+    if sys.stdout is None:
+        return _closed()
     if isinstance(fault, BrokenPipeError):
         return fault
     return StoreFailed(f"stdout cannot be written: {fault.strerror}", hint="see where it was sent, and try again")
@@ -114,10 +116,29 @@ def hint(text: str) -> None:
 
 def let_go_of_stdout() -> None:
     """Send what is still in the buffer nowhere, after its reader has gone."""
+    if sys.stdout is None:
+        return
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def fill_standard_descriptors() -> None:
+    """
+    Give a standard stream that was closed (``>&-``) something to be.
+
+    Else whatever is opened next, a lock or a socket, takes its number, and gets a job's output.
+    """
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # the lowest number that is free
+
+
+def _closed() -> BrokenPipeError:
+    return BrokenPipeError(errno.EPIPE, "stdout is closed")
 
 
 def note(text: str) -> None:

@@ -17,11 +17,14 @@ from bascule.model import Job, to_plain
 
 
 def write_results(path: Path, jobs: Sequence[Job]) -> None:
-    """Write the result of one job, or a list of several, to *path*: all of it or nothing."""
+    """Write the result of one job, or a list of several, to *path*: to a file all of it or nothing."""
     plain = [plain_result(job) for job in jobs]
     text = json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=False) + "\n"
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_text(text, encoding="utf-8")  # a device or a pipe is written to, not put aside for a file
+            return
         beside.write_text(text, encoding="utf-8")
         beside.replace(path)
     except OSError as fault:

@@ -39,6 +39,11 @@ def read_secret(folder: Path, name: str, key: str) -> str:
         raise Mistake(f"secret file `{file}` can be read by others", hint=f"`chmod 600 {file}`, and renew the secret")
     if len(value) > LARGEST:
         raise Mistake(f"secret file `{file}` is larger than 1 MiB", hint="a secret is a token or a password")
+    if b"\0" in value:
+        raise Mistake(
+            f"secret file `{file}` holds a NUL character, which no program can be given",
+            hint="store it as text, for example in base64",
+        )
     try:
         return value.decode().removesuffix("\n")
     except UnicodeDecodeError as fault:
