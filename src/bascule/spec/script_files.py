@@ -44,7 +44,9 @@ def job_from_wrap(command: str, *, name: str = "wrap", target: str = "local") ->
 
 
 def _job(run: Run, *, name: str, target: str, arguments: tuple[str, ...], source: str) -> Job:
-    spec = JobSpec(target=TargetRef(name=target), run=run, arguments=arguments, working_directory=_here())
+    # Only where it runs on this machine is the caller's folder a folder there.
+    folder = _here() if target == "local" else None
+    spec = JobSpec(target=TargetRef(name=target), run=run, arguments=arguments, working_directory=folder)
     return validated(Job(namespace="default", name=name, uid="", spec=spec), source=source)
 
 

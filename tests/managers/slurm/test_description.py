@@ -92,6 +92,12 @@ class TestDirectives:
         assert 1 == len(found.problems)
         assert found.problems[0].startswith(f"line 3: `#SBATCH {line}")
 
+    def test_a_line_without_a_space_behind_sbatch_counts_as_it_does_for_sbatch(self):
+        found = directives_in("#!/bin/bash\n#SBATCH--nodes=2\n#SBATCH-n8\n#SBATCHED\ntrue\n")
+
+        assert {"nodes": "2", "tasks": 8} == found.settings
+        assert ("line 4: `#SBATCHED`: `ED` is no option",) == tuple(problem[:38] for problem in found.problems)
+
     def test_lines_after_the_first_command_are_comments(self):
         assert {} == directives_in("#!/bin/bash\ntrue\n#SBATCH -N 2\n").settings
 

@@ -122,6 +122,11 @@ class TestWords:
         assert runs.started_at is not None
         assert ("n1", "n2") == runs.nodes
 
+    def test_a_job_that_could_not_be_started_got_no_signal_53(self):
+        report = report_of(record("FAILED", signal=53, reason="JobLaunchFailure"), NOW)
+
+        assert (Reason.START_FAILED, None, None) == (report.reason, report.signal, report.exit_code)
+
     def test_who_ended_a_job_is_told_where_it_is_known(self):
         assert "cancelled by `root`" == report_of(record("CANCELLED", killed_by="root"), NOW).explanation
 

@@ -36,8 +36,8 @@ def directives_in(script: str) -> Found:
         stripped = line.strip()
         if stripped and not stripped.startswith("#"):
             break  # sbatch stops at the first command
-        if not line.startswith(PREFIX) or line[len(PREFIX) : len(PREFIX) + 1] not in {" ", "\t"}:
-            continue
+        if not line.startswith(PREFIX):
+            continue  # sbatch needs no space behind it
         where = f"line {number}: `{stripped[:120]}`"
         try:
             for directive, value in _options(line[len(PREFIX) :]):

@@ -110,7 +110,8 @@ def report_of(record: Record, now: datetime) -> Report:
         why=record.reason,
         explanation=_explanation(record, verdict),
         exit_code=_shown_code(record, verdict) if final else None,
-        signal=record.signal if final else None,
+        # Slurm's own mark of a job that it could not start is no signal that anything got.
+        signal=record.signal if final and verdict.reason != Reason.START_FAILED else None,
         nodes=() if waits else expanded(record.nodes),
         restarts=record.restarts,
         submitted_at=time_of(record.submitted),
