@@ -91,6 +91,14 @@ def test_a_port_that_is_taken_is_told(service, terminal):
     assert b"cannot be used: " in done.stderr
 
 
+@pytest.mark.parametrize("port", ["65536", "99999", "-1", "x"])
+def test_a_port_that_cannot_be_is_a_mistake(command, port):
+    done = command("serve", f"--port={port}")
+
+    assert 64 == done.code
+    assert "hint: give one from 0" in done.err
+
+
 def test_a_label_may_hold_anything():
     metric = Metric("m", "gauge", "what it is", (({"target": 'a"b\\c\nd'}, 1.5),))
 

@@ -9,10 +9,11 @@ from contextlib import AsyncExitStack
 
 from bascule.bridge import Bridge
 from bascule.cli import logbook, output, session
-from bascule.cli.arguments import Parser
+from bascule.cli.arguments import Parser, count_from
 from bascule.cli.exits import Exit
 from bascule.cli.health import HOST, Page, Pages, port_of, serve_pages
 from bascule.cli.metrics import CONTENT_TYPE, Metrics
+from bascule.errors import Mistake
 
 WHAT = """
 Keep everything in the home moving until stopped: submits, retries, dependencies, deadlines.
@@ -29,14 +30,26 @@ curl http://127.0.0.1:8790/metrics
 """
 
 PORT = 8790
+LAST_PORT = 65535
 
 
 def add_arguments(parser: Parser) -> None:
     """Say what `serve` takes."""
     parser.add_argument(
-        "--port", metavar="PORT", type=int, default=PORT, help=f"where metrics are; default {PORT}, 0: any that is free"
+        "--port",
+        metavar="PORT",
+        type=_port,
+        default=PORT,
+        help=f"where metrics are; default {PORT}, 0: any that is free",
     )
     parser.add_argument("--no-http", action="store_true", help="no metrics and no health")
+
+
+def _port(text: str) -> int:
+    number = count_from(text)
+    if number > LAST_PORT:
+        raise Mistake(f"`{text}` is no port", hint=f"give one from 0 to {LAST_PORT}")
+    return number
 
 
 def main(args: argparse.Namespace) -> int:
