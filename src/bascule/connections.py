@@ -14,17 +14,17 @@ from datetime import datetime
 from random import Random
 from typing import Literal
 
-import structlog
 from msgspec.structs import replace
 
 from bascule.errors import Conflict, Error, Fenced, StoreFailed, Unavailable
+from bascule.journal import Logger
 from bascule.model import Condition, Health, Ref, Target, TargetStatus
 from bascule.monitor import Monitor
 from bascule.ports import Clock, Manager, Platform
 
 FIRST_PROBE = 2.0
 LONGEST_PROBE = 120.0
-log = structlog.get_logger()
+log = Logger(__name__)
 
 Connect = Callable[[Target, str], Awaitable[Manager]]
 """Make the manager of a target for jobs of a namespace; raises `Mistake` where the target is wrong."""

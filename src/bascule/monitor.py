@@ -16,16 +16,15 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple, Protocol
 
-import structlog
-
 from bascule.errors import Error, Unavailable
+from bascule.journal import Logger
 from bascule.model import Answer, Handle, JobStatus, ManagerView, Observation, Ref, Report, to_json
 from bascule.ports import Abilities, Clock
 
 LONGEST_SILENCE = 300.0
 SLOWNESS = 10.0
 """The share of the manager's time that we take: at most one part in this many."""
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 class Observe(Protocol):

@@ -32,12 +32,13 @@ from bascule.decide import (
 )
 from bascule.errors import Conflict, Error, Mistake, Refused, StoreFailed, Unavailable, Uncertain
 from bascule.failpoints import failpoint
+from bascule.journal import Logger
 from bascule.model import Absent, CannotTell, Found, Job, JobStatus, Phase, Reason, Ref, Target
 from bascule.ports import Clock, Manager, Order, Platform
 
 MOST_STEPS = 12
 """Steps in one pass; a job that needs more is looked at again at once."""
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 class Reconciler:

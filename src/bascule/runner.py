@@ -12,17 +12,16 @@ from contextlib import aclosing
 from random import Random
 from typing import NamedTuple
 
-import structlog
-
 from bascule.connections import Connect, Connections
 from bascule.errors import Mistake
+from bascule.journal import Logger
 from bascule.model import Ref, Target
 from bascule.ports import Clock, Platform, Selector
 from bascule.reconcile import Reconciler, is_active
 from bascule.sweeper import sweep
 from bascule.workqueue import KeyedQueue
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 class Pace(NamedTuple):

@@ -11,14 +11,13 @@ after all proof of its absence.
 
 from __future__ import annotations
 
-import structlog
-
 from bascule.connections import Connection
 from bascule.errors import Error
+from bascule.journal import Logger
 from bascule.model import Job, Stray, belongs_to, parts_of
 from bascule.ports import Platform
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 async def sweep(connection: Connection, platform: Platform) -> int:

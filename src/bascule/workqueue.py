@@ -15,15 +15,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-import structlog
-
 from bascule.errors import Conflict, Error, Fenced, Unavailable
+from bascule.journal import Logger
 from bascule.ports import Clock
 
 K = TypeVar("K", bound=Hashable)
 FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 60.0
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 class KeyedQueue(Generic[K]):

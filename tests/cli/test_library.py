@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import bascule
@@ -45,3 +48,39 @@ async def test_applied_again_from_elsewhere_a_job_stays_where_it_is(terminal, mo
 
         assert ("created", "unchanged") == (first, second)
         assert str(terminal.folder) == (await bridge.job("a").get()).spec.working_directory
+
+
+PROGRAM = """
+import asyncio, logging, sys
+import bascule, bascule.runner
+
+if "basic" in sys.argv:
+    logging.basicConfig()
+if "structlog" in sys.argv:
+    import structlog
+    structlog.configure()
+
+async def main():
+    async with bascule.connect():
+        bascule.runner.log.warning("something is odd", job="a")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("listener", "out", "err"),
+    [
+        ("nobody", "", ""),
+        ("basic", "", "WARNING:bascule.runner:event='something is odd' job='a'"),
+        ("structlog", "something is odd", ""),
+    ],
+)
+def test_the_library_says_nothing_unless_somebody_listens(terminal, listener, out, err):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, listener], capture_output=True, text=True, timeout=30, check=True
+    )
+
+    assert (bool(out), bool(err)) == (bool(done.stdout), bool(done.stderr))
+    assert out in done.stdout
+    assert err in done.stderr

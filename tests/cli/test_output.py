@@ -53,6 +53,11 @@ class TestTell:
 
         assert ("", "bascule: no `x`\nhint: write `y`\n") == capsys.readouterr()
 
+    def test_one_problem_is_told_once(self, capsys):
+        output.tell(Mistake("`local` cannot run it: no time", problems=("no time",)))
+
+        assert "bascule: `local` cannot run it: no time\n" == capsys.readouterr().err
+
     def test_every_problem_has_a_line(self, capsys):
         output.tell(Mistake("`f` has 2 problems", problems=("f:1: a", "f:2: b")))
 

@@ -40,6 +40,27 @@ class TestSubmit:
         assert "job/a Failed (Refused)" in done.err
         assert "60000" in done.err
 
+    @pytest.mark.parametrize(("last", "code", "end"), [("exit 3", 3, "Failed (ExitCode)"), ("true", 0, "Succeeded")])
+    def test_a_job_that_is_over_is_not_submitted_again(self, terminal, command, last, code, end):
+        script = terminal.script("a.sh", last)
+        first = command("submit", script)
+        command("wait", "a")
+
+        again = command("submit", script)
+
+        assert (code, first.out) == (again.code, again.out)
+        assert f"job/a is over already, so nothing was submitted: {end}" in again.err
+        assert "hint: `--replace` runs it again" in again.err
+        assert (0, "") == (command("submit", script, "--replace").code, command("wait", "a").err)
+
+    def test_lines_for_slurm_mean_nothing_here(self, terminal, command):
+        script = terminal.script("a.sh", "#SBATCH --time=1:00:00", "#SBATCH -N 2", "true")
+
+        done = command("submit", script)
+
+        assert 0 == done.code
+        assert 1 == done.err.count("these mean nothing on this machine: `--time=1:00:00`, `-N 2`")
+
     def test_no_such_target(self, terminal, command):
         done = command("submit", terminal.script("a.sh", "true"), "-t", "locla")
 

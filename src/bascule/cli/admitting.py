@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from io import BufferedReader
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from bascule.errors import Mistake
 from bascule.model import Job, Target
 
 STDIN = "-"
+SBATCH, SHOWN = "#SBATCH", 4
 OVERRIDES = ("target", "name", "partition", "account", "nodes", "time")
 
 
@@ -66,7 +68,14 @@ def _read(path: str | None, args: argparse.Namespace) -> Sequence[Job | Target]:
     return [job_from_script(path, name=args.name, target=args.target or "local")] if script else load_file(path)
 
 
-async def admit(bridge: Bridge, objects: Sequence[Job | Target], *, replace_other: bool = False) -> list[BridgeJob]:
+class Admitted(NamedTuple):
+    """A job that is stored; *was_over* where it was there before and had come to its end."""
+
+    job: BridgeJob
+    was_over: bool
+
+
+async def admit(bridge: Bridge, objects: Sequence[Job | Target], *, replace_other: bool = False) -> list[Admitted]:
     """Store *objects*, targets first; return the jobs, in their order."""
     for target in objects:
         if isinstance(target, Target):
@@ -83,6 +92,7 @@ async def _check(bridge: Bridge, jobs: Sequence[Job]) -> None:
     for job in jobs:
         try:
             await bridge.check(job)
+            await _say_what_is_not_read(bridge, job)
         except Mistake as mistake:
             faults.append(mistake)
     if len(faults) == 1:
@@ -92,12 +102,32 @@ async def _check(bridge: Bridge, jobs: Sequence[Job]) -> None:
         raise Mistake(f"{len(faults)} jobs cannot be accepted, so none was", problems=tuple(lines))
 
 
-async def _submit(bridge: Bridge, job: Job, *, replace_other: bool) -> BridgeJob:
+async def _say_what_is_not_read(bridge: Bridge, job: Job) -> None:
+    """Say which lines for Slurm in the script of *job* mean nothing where it runs."""
+    script = job.spec.run.script if job.spec.run is not None else None
+    asked = [line.removeprefix(SBATCH).strip() for line in (script or "").splitlines() if line.startswith(SBATCH)]
+    if not asked:
+        return
+    target = await bridge.store.target(job.target_ref)
+    if target is None or target.spec.manager != "local":
+        return
+    shown = ", ".join(f"`{words}`" for words in asked[:SHOWN]) + (", ..." if len(asked) > SHOWN else "")
+    output.note(
+        f"job/{job.name}: `local` does not read `{SBATCH}` lines, so these mean nothing on this machine: {shown}"
+    )
+    output.hint("options such as `--time` say the same to any target; `-t TARGET` sends it to a cluster")
+
+
+async def _submit(bridge: Bridge, job: Job, *, replace_other: bool) -> Admitted:
     old = None if replace_other else await bridge.store.get(job.ref)
     accepted = await bridge.submit(job, replace_other=replace_other)
-    if old is not None and old.status.phase.is_final:
-        output.say(f"job/{job.name} is over already: what follows is what came of it")
-        output.hint("`--replace` runs it again, `-n NAME` runs it as another job")
-    elif old is not None:
+    was_over = old is not None and old.status.phase.is_final
+    if old is not None and not was_over:
         output.say(f"job/{job.name} is there already, with the same work: this attaches to it")
-    return accepted
+    return Admitted(accepted, was_over)
+
+
+def say_over(name: str, what: str) -> None:
+    """Say that the job of this *name* was over before anything was asked, and *what* that means."""
+    output.say(f"job/{name} is over already{what}")
+    output.hint("`--replace` runs it again, `-n NAME` runs it as another job")

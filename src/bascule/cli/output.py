@@ -103,8 +103,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, colours: Sequ
 def tell(error: Error) -> None:
     """Say what went wrong, and what to do."""
     say(f"{coloured('bascule:', RED, sys.stderr)} {clean(error.message)}")
-    for problem in error.problems if isinstance(error, Mistake) else ():
-        say(f"  {clean(problem)}")
+    problems = error.problems if isinstance(error, Mistake) else ()
+    if len(problems) != 1 or problems[0] not in error.message:  # one may be all of the message
+        for problem in problems:
+            say(f"  {clean(problem)}")
     if error.hint:
         hint(error.hint)
 

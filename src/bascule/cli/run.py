@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bascule.bridge import Bridge, BridgeJob
 from bascule.cli import output, session, words
-from bascule.cli.admitting import OVERRIDES, STDIN, add_overrides, admit, objects_from
+from bascule.cli.admitting import OVERRIDES, STDIN, add_overrides, admit, objects_from, say_over
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import BY_SIGNAL, Exit, code_of_error, code_of_job
 from bascule.cli.following import Display, follow, not_accepted
@@ -62,7 +62,10 @@ def main(args: argparse.Namespace) -> int:
         jobs: list[BridgeJob] = []
 
         async def whole() -> list[Job | Error]:
-            jobs.extend(await admit(bridge, objects, replace_other=args.replace))
+            for job, was_over in await admit(bridge, objects, replace_other=args.replace):
+                jobs.append(job)
+                if was_over:
+                    say_over(job.name, ": what follows is what came of it")
             return await _follow_all(bridge, jobs)
 
         try:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from bascule.bridge import Bridge, BridgeJob
 from bascule.cli import output, session, words
-from bascule.cli.admitting import add_overrides, admit, objects_from
+from bascule.cli.admitting import add_overrides, admit, objects_from, say_over
 from bascule.cli.arguments import Parser
 from bascule.cli.exits import BY_SIGNAL, Exit, code_of_error, code_of_job
 from bascule.cli.following import NOT_ACCEPTED, not_accepted
@@ -20,6 +20,9 @@ WHAT = """
 Accept the jobs of each FILE durably, submit them, and print `job/NAME` and the id that
 the manager gave. FILE is YAML or a plain script; `-` is stdin. The command ends when
 each job was submitted, or cannot be for now: then it says why, and who moves it on.
+
+The same name with the same work again submits nothing. Of a job that is over already the
+command says what became of it, and ends as that job ended.
 """
 EXAMPLES = """
 bascule submit job.yaml
@@ -50,8 +53,9 @@ def main(args: argparse.Namespace) -> int:
         jobs: list[BridgeJob] = []
 
         async def whole() -> list[int]:
-            jobs.extend(await admit(bridge, objects, replace_other=args.replace))
-            return await _submit_all(bridge, jobs)
+            admitted = await admit(bridge, objects, replace_other=args.replace)
+            jobs.extend(one.job for one in admitted)
+            return await _submit_all(bridge, jobs, {one.job.name for one in admitted if one.was_over})
 
         try:
             codes = await session.attended(whole())
@@ -65,8 +69,8 @@ def main(args: argparse.Namespace) -> int:
     return session.run(args, work, drive=True)
 
 
-async def _submit_all(bridge: Bridge, jobs: Sequence[BridgeJob]) -> list[int]:
-    """Wait until each of *jobs* is submitted, or cannot be for now; tell about each, in their order."""
+async def _submit_all(bridge: Bridge, jobs: Sequence[BridgeJob], over: set[str]) -> list[int]:
+    """Wait until each of *jobs* is submitted, or cannot be for now; tell about each, *over* those that were before."""
     settled: dict[str, Job] = {}
     codes: list[int] = []
 
@@ -76,7 +80,7 @@ async def _submit_all(bridge: Bridge, jobs: Sequence[BridgeJob]) -> list[int]:
         if _is_settled(seen.now):
             settled[seen.job.name] = seen.now
         while len(codes) < len(jobs) and (next_one := settled.get(jobs[len(codes)].name)) is not None:
-            codes.append(_tell(next_one))
+            codes.append(_tell(next_one, was_over=next_one.name in over))
         return seen.job.name in settled
 
     await until_each(bridge, jobs, note, output.note)
@@ -93,7 +97,7 @@ def _is_settled(job: Job) -> bool:
     return True
 
 
-def _tell(job: Job) -> int:
+def _tell(job: Job, *, was_over: bool) -> int:
     status = job.status
     name = f"job/{job.name}"
     if status.reason in NOT_ACCEPTED:
@@ -101,6 +105,9 @@ def _tell(job: Job) -> int:
         output.tell(error)
         return code_of_error(error)
     output.data(f"{name} {status.id}" if status.id else name)
+    if was_over:
+        say_over(job.name, f", so nothing was submitted: {output.clean(words.result_of(job))}")
+        return code_of_job(status)
     if status.phase is Phase.FAILED and status.id is None:
         colour = output.PHASE_COLOURS["Failed"]
         output.say(f"{output.coloured(name, colour, sys.stderr)} {output.clean(words.result_of(job))}")

@@ -6,9 +6,8 @@ import asyncio
 from collections import OrderedDict
 from typing import NamedTuple
 
-import structlog
-
 from bascule.errors import Mistake
+from bascule.journal import Logger
 from bascule.managers.slurm.answers import is_of, latest
 from bascule.managers.slurm.cluster import Cluster
 from bascule.managers.slurm.folder import read_chunk
@@ -19,7 +18,7 @@ from bascule.managers.slurm.records import Record
 from bascule.model import Chunk, Handle
 from bascule.ports import Stream
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 REMEMBERED = 1000
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-import structlog
 from msgspec.structs import replace
 
 from bascule.errors import Error, Refused, Uncertain
+from bascule.journal import Logger
 from bascule.managers.slurm.changing import Changer
 from bascule.managers.slurm.description import Wanted, marks_in, submission, wanted_by
 from bascule.managers.slurm.discovery import Discovery, Facts
@@ -18,7 +18,7 @@ from bascule.managers.slurm.wire import Partitions, integer
 from bascule.model import Handle, Job
 from bascule.ports import Clock, Order
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 class Submitter:
