@@ -80,7 +80,7 @@ def test_a_target_with_wrong_options_is_a_mistake_at_once(home):
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"array": Array("0-9")}, "array"),
+        ({"array": Array("0-10000")}, "at most 10,000 tasks"),
         ({"run": Run(program=Program("sampler"))}, "takes `script`, `scriptPath` or `command`"),
         ({"run": Run(command=())}, "names no program"),
         ({"run": Run(script_path="job.sh")}, "must be absolute"),

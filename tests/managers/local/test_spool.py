@@ -125,20 +125,20 @@ def test_an_end_is_final_whatever_lies_beside_it(tmp_path):
 
 def test_new_orders_are_seen_to_before_other_wishes(tmp_path):
     spool = spool_in(tmp_path)
-    spool.wish("a", "cancel")
-    spool.wish("z", "new")
-    spool.wish("a", "walltime-3.5")
+    spool.wishes.leave("a", "cancel")
+    spool.wishes.leave("z", "new")
+    spool.wishes.leave("a", "walltime-3.5")
 
-    assert [("z", "new"), ("a", "cancel"), ("a", "walltime-3.5")] == [wish[:2] for wish in spool.read_wishes()]
+    assert [("z", "new"), ("a", "cancel"), ("a", "walltime-3.5")] == [wish[:2] for wish in spool.wishes.read()]
 
 
 def test_a_wish_takes_the_place_of_its_opposite(tmp_path):
     spool = spool_in(tmp_path)
 
-    spool.wish("a", "hold", instead_of="unhold")
-    spool.wish("a", "unhold", instead_of="hold")
+    spool.wishes.leave("a", "hold", instead_of="unhold")
+    spool.wishes.leave("a", "unhold", instead_of="hold")
 
-    assert ["unhold"] == [wish.what for wish in spool.read_wishes()]
+    assert ["unhold"] == [wish.what for wish in spool.wishes.read()]
 
 
 def test_news_has_a_time_of_its_own_each_time(tmp_path):

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from bascule.managers.local.files import replace_file
 from bascule.managers.local.processes import process
 from bascule.managers.local.records import Birth, Order
 
@@ -31,11 +32,16 @@ class TryLater(Exception):
 
 
 class Launch(NamedTuple):
-    """One try to start a job: its number, on which boot, and what it was given."""
+    """
+    One try to start a job: its number, on which boot, and what it was given.
+
+    *folder* is its own, *home* that of its array, where it is a task of one.
+    """
 
     number: int
     boot: str
     folder: Path
+    home: Path
     wrapper: Path
     gpus: str | None = None
     groups: tuple[str, ...] = ()
@@ -47,8 +53,8 @@ def start(order: Order, launch: Launch) -> Birth:
     try:
         with ExitStack() as open_files:
             _enter(order, launch)
-            output = _opened(order.output, "output", open_files)
-            error = _opened(order.error, "error", open_files)
+            output = _opened(order, order.output, "output", open_files)
+            error = _opened(order, order.error, "error", open_files)
             program = _program(order, launch)
             return _spawn(order, launch, program, output, error)
     except OSError as trouble:
@@ -60,7 +66,7 @@ def start(order: Order, launch: Launch) -> Birth:
 
 def _enter(order: Order, launch: Launch) -> None:
     folder = Path(order.workdir)
-    if folder == launch.folder / "work":
+    if folder == launch.home / "work":
         folder.mkdir(exist_ok=True)
     if not folder.exists():
         raise StartFailed(f"there is no working directory `{folder}`")
@@ -70,8 +76,10 @@ def _enter(order: Order, launch: Launch) -> None:
         raise StartFailed(f"the working directory `{folder}` may not be entered")
 
 
-def _opened(path: str, what: str, open_files: ExitStack) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
+def _opened(order: Order, path: str, what: str, open_files: ExitStack) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
+    if what not in order.appends:
+        flags |= os.O_TRUNC
     try:
         descriptor = os.open(path, flags, 0o666)
     except OSError as error:
@@ -87,7 +95,7 @@ def _opened(path: str, what: str, open_files: ExitStack) -> int:
 
 def _program(order: Order, launch: Launch) -> tuple[bytes, ...]:
     if order.script is not None:
-        script = launch.folder / "script"
+        script = launch.home / "script"
         _put(script, order.script)
         _check_interpreter(script, order.script[:256])
         return (os.fsencode(script), *order.program)
@@ -109,9 +117,9 @@ def _program(order: Order, launch: Launch) -> tuple[bytes, ...]:
 
 
 def _put(script: Path, data: bytes) -> None:
-    descriptor = os.open(script, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o700)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+    # Another task of the same array may be about to read it: it is replaced as a whole, and only if need be.
+    if not script.exists() or script.stat().st_size != len(data):
+        replace_file(script, data, durable=False)
     script.chmod(0o700)
 
 

@@ -26,6 +26,7 @@ from bascule.managers.local.slots import exceeds
 from bascule.managers.local.spool import Spool
 from bascule.managers.local.submission import KEY, check_job, check_signal, need_of, order_for
 from bascule.managers.local.summon import summon
+from bascule.managers.local.tasks import task_key
 from bascule.model import (
     Absent,
     Answer,
@@ -40,6 +41,7 @@ from bascule.model import (
     Report,
     Stray,
     belongs_to,
+    has_index,
 )
 from bascule.ports import Abilities, Order, Stream
 
@@ -54,6 +56,7 @@ class LocalManager:
         key="chosen",
         holds=True,
         history=True,
+        arrays=True,
         hold=True,
         signal=True,
         update_walltime=True,
@@ -125,7 +128,7 @@ class LocalManager:
 
     async def cancel(self, handle: Handle, index: int | None = None) -> None:
         """Ask for the end of the job and all its processes."""
-        await self._wish(handle, "cancel")
+        await self._wish(handle, "cancel", index=index)
 
     async def signal(self, handle: Handle, name: str) -> None:
         """Send a signal to all processes of a running job."""
@@ -156,8 +159,9 @@ class LocalManager:
 
     async def read(self, handle: Handle, stream: Stream, offset: int, limit: int, index: int | None = None) -> Chunk:
         """Read a piece of what the job has written so far."""
-        path = self._reader.path_of(handle.key or handle.id, stream)
-        return output.read(path, offset, limit) if path else Chunk(b"", offset, 0)
+        key = handle.key or handle.id
+        place = self._reader.place_of(key if index is None else task_key(key, index), stream)
+        return output.read(place.path, offset, limit, begin=place.begin) if place else Chunk(b"", offset, 0)
 
     async def forget(self, handle: Handle) -> None:
         """Remove the job's folder; files in a directory of the user's own stay."""
@@ -199,21 +203,26 @@ class LocalManager:
             self._spool.make()
             self._spool.save_capacity(self._capacity)
             if self._spool.accept(order_for(order, folder, self._options(order.job))):
-                self._spool.wish(order.key, "new")
+                self._spool.wishes.leave(order.key, "new")
                 failpoint("local.submit.announced")
         except OSError as trouble:
             kind = Uncertain if folder.exists() else Unavailable
             raise kind(self._cannot_write(trouble), hint=_DISK) from trouble
 
-    async def _wish(self, handle: Handle, what: str, *, instead_of: str = "") -> None:
+    async def _wish(self, handle: Handle, what: str, *, instead_of: str = "", index: int | None = None) -> None:
         key = handle.key or handle.id
         answer = self._answer(key)
         if isinstance(answer, Absent):
             raise Refused(f"`local` has no job `{key}`: {answer.evidence}")
         if isinstance(answer, Report) and answer.is_over:
             return
+        if index is not None:
+            outline = self._spool.outline(key)
+            if outline is None or not outline.indices or not has_index(outline.indices, index):
+                raise Refused(f"`local` has no task {index} of job `{key}`")
+            key = task_key(key, index)
         try:
-            self._spool.wish(key, what, instead_of=instead_of)
+            self._spool.wishes.leave(key, what, instead_of=instead_of)
         except OSError as trouble:
             raise Unavailable(self._cannot_write(trouble), hint=_DISK) from trouble
         await self._wake()
@@ -221,7 +230,7 @@ class LocalManager:
     async def _see_to(self, new: Sequence[str], *, lives: bool) -> None:
         for key in new:
             with contextlib.suppress(OSError):
-                self._spool.wish(key, "new")  # whoever submitted it may have been killed before it could say so
+                self._spool.wishes.leave(key, "new")  # whoever submitted it may have been killed before it could say so
         if not lives or (new and not self._tell_supervisor()):
             await self._summon()
 

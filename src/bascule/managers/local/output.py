@@ -11,8 +11,8 @@ LARGEST = 1024 * 1024
 """The most that one call reads, whatever is asked for."""
 
 
-def read(path: str, offset: int, limit: int) -> Chunk:
-    """Return at most *limit* bytes from *offset* on; *gone* where there is no such plain file."""
+def read(path: str, offset: int, limit: int, *, begin: int = 0) -> Chunk:
+    """Return at most *limit* bytes from *offset* behind *begin* on; *gone* where there is no such plain file."""
     try:
         # Without O_NONBLOCK, a FIFO that the job has put there would hold us.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -22,8 +22,9 @@ def read(path: str, offset: int, limit: int) -> Chunk:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             return Chunk(b"", offset, 0, gone=True)
-        data = os.pread(descriptor, max(0, min(limit, LARGEST)), offset) if offset < found.st_size else b""
-        return Chunk(data, offset, max(found.st_size, offset + len(data)) if data else found.st_size)
+        size = max(found.st_size - begin, 0)
+        data = os.pread(descriptor, max(0, min(limit, LARGEST)), begin + offset) if offset < size else b""
+        return Chunk(data, offset, max(size, offset + len(data)) if data else size)
     except OSError:
         return Chunk(b"", offset, 0, gone=True)
     finally:

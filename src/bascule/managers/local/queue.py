@@ -2,8 +2,9 @@
 The queue: who waits, in which order, and why the first of them cannot start.
 
 Strictly first come, first served: a job that would fit does not overtake one that does
-not, so that nothing waits for ever. Held jobs, and those that ask for more than there
-is, stand aside.
+not, so that nothing waits for ever. Held jobs, those that ask for more than there is,
+and arrays of which enough tasks run, stand aside. An array is in it once, for the next
+of its tasks.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ class Waiting(NamedTuple):
 
     outline: Outline
     state: State
+    is_full: bool = False
+    """Whether it is an array of which no more tasks may run at once."""
 
     @property
     def is_held(self) -> bool:
@@ -82,12 +85,12 @@ class Queue:
     def add(self, waiting: Waiting, *, first: bool = False) -> None:
         """Put a job at the end of the line, in its own place where it is there already, or aside."""
         key = waiting.outline.key
-        if waiting.is_held or slots.exceeds(waiting.outline.need, self._capacity):
+        if waiting.is_held or waiting.is_full or slots.exceeds(waiting.outline.need, self._capacity):
             self._line.pop(key, None)
             self._aside[key] = waiting
             return
         self._aside.pop(key, None)
-        if first:
+        if first and key not in self._line:
             self._line = {key: waiting} | self._line
         else:
             self._line[key] = waiting

@@ -28,6 +28,13 @@ class _Seen(NamedTuple):
     answer: Answer
 
 
+class Place(NamedTuple):
+    """A file, and where in it what a job writes begins."""
+
+    path: str
+    begin: int
+
+
 class Reader:
     """What was last read of each job of a spool."""
 
@@ -64,7 +71,7 @@ class Reader:
     def is_held(self, key: str) -> bool:
         """Tell whether a submit in two phases has not been released yet."""
         # In this order: a wish is taken away only after the state has been changed by it.
-        if self._spool.is_wished(key, "release"):
+        if self._spool.wishes.is_left(key, "release"):
             return False
         state = self._state(key)
         if state is not None:
@@ -72,12 +79,14 @@ class Reader:
         outline = self._spool.outline(key)
         return outline is not None and outline.ours
 
-    def path_of(self, key: str, stream: Stream) -> str:
-        """Return where a job writes to; empty before it has started."""
+    def place_of(self, key: str, stream: Stream) -> Place | None:
+        """Return where a job, or a task, writes to; None before it has started."""
         state = self._state(key)
-        if state is None:
-            return ""
-        return state.output if stream == "output" else state.error
+        if state is None or not state.output:
+            return None
+        if stream == "output":
+            return Place(state.output, state.output_from)
+        return Place(state.error, state.error_from)
 
     def _read(self, key: str) -> Answer:
         state = self._state(key)

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from bascule.model import Noun, Phase
+from bascule.model import Noun, Phase, Tasks
 
 CANCEL = "cancel"
 WALLTIME = "walltime"
@@ -38,7 +38,9 @@ class Outline(Noun, frozen=True):
     The part of an order that the supervisor keeps in mind.
 
     *ours* and *users* are the two holds: of a submit in two phases, and the user's.
-    *workdir* empty is the job's own folder. Times are seconds, of the day for *at*.
+    *workdir* empty is the job's own folder. Times are seconds, of the day for *at*. Of an
+    array, *indices* says which tasks there are, and *output* and *error* are patterns.
+    *appends* names those of the two that go behind what lies there already.
     """
 
     key: str
@@ -54,6 +56,9 @@ class Outline(Noun, frozen=True):
     ours: bool = False
     users: bool = False
     umask: int = 0o022
+    indices: str = ""
+    parallelism: int = 0
+    appends: tuple[str, ...] = ()
 
 
 class Order(Outline, frozen=True):
@@ -88,7 +93,8 @@ class State(Noun, frozen=True):
     How far a job has come, and what the next supervisor must know.
 
     *launch* counts the wrappers that were started for it; *boot* says on which run of the
-    machine. *ooms* is what the kernel's count of memory kills was when it started.
+    machine. *ooms* is what the kernel's count of memory kills was when it started, and
+    *output_from* where in its file the output begins. *tasks* are those of an array.
     """
 
     word: Literal["queued", "starting", "running", "over"]
@@ -109,6 +115,9 @@ class State(Noun, frozen=True):
     ooms: int = 0
     output: str = ""
     error: str = ""
+    output_from: int = 0
+    error_from: int = 0
+    tasks: Tasks | None = None
     end: End | None = None
 
     @property

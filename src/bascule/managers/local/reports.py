@@ -26,10 +26,12 @@ def report_of(state: State) -> Report:
     submitted = _time(state.at)
     if state.word == "queued":
         if state.ours or state.users:
-            return Report(Phase.HELD, state="HELD", explanation="held", submitted_at=submitted)
+            return Report(Phase.HELD, state="HELD", explanation="held", submitted_at=submitted, tasks=state.tasks)
         why = state.why or "waits for the jobs before it"
-        return Report(Phase.QUEUED, state="QUEUED", why=state.why, explanation=why, submitted_at=submitted)
-    words, word = "runs", "RUNNING"
+        return Report(
+            Phase.QUEUED, state="QUEUED", why=state.why, explanation=why, submitted_at=submitted, tasks=state.tasks
+        )
+    words, word = state.tasks.summary if state.tasks else "runs", "RUNNING"
     if state.stop is not None:
         word, words = "STOPPING", _STOPPING[state.stop.cause]
         if state.stop.by_force:
@@ -37,10 +39,12 @@ def report_of(state: State) -> Report:
     return Report(
         Phase.QUEUED if state.word == "starting" else Phase.RUNNING,
         state="STARTING" if state.word == "starting" else word,
+        why=state.why,
         explanation="starts" if state.word == "starting" else words,
         nodes=(platform.node(),),
         submitted_at=submitted,
         started_at=_time(state.started),
+        tasks=state.tasks,
     )
 
 
@@ -57,6 +61,7 @@ def _over(state: State, end: End) -> Report:
         started_at=_time(state.started),
         finished_at=_time(state.finished),
         source=source_of(end),
+        tasks=state.tasks,
     )
 
 

@@ -6,6 +6,8 @@ The spool: files through which a manager and the supervisor of a home speak.
 ``jobs/KEY/environment``  what the job will find in it; removed when it is over
 ``jobs/KEY/state``        how far it has come; written by the supervisor only
 ``jobs/KEY/intent.N``     the state before launch N, synced before anything is started
+``jobs/KEY/tasks/I``      the folder of task I of an array, made when its turn comes; the array's
+                          own state only counts what stands in these
 ``wishes/KEY.WISH``       an empty file: look at KEY, and do WISH (new, cancel, hold, ...)
 ``news``                  its time moves whenever a state has changed
 ``wake``                  a FIFO: whoever can open it for writing knows that a supervisor lives
@@ -26,7 +28,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -46,16 +47,10 @@ from bascule.managers.local.records import (
     encode,
     encode_environment,
 )
+from bascule.managers.local.tasks import order_of_task, parted
+from bascule.managers.local.wishes import Wishes
 
 _ABANDONED_AFTER = 3600.0
-
-
-class Wish(NamedTuple):
-    """What somebody wants of a job; *name* is the file that says so."""
-
-    key: str
-    what: str
-    name: str
 
 
 class Spool:
@@ -65,20 +60,28 @@ class Spool:
         # The jobs' own markers hold this path, so that there may be but one form of it.
         self.place = Path(os.path.realpath(home)) / "local"
         self.jobs = self.place / "jobs"
-        self.wishes = self.place / "wishes"
+        self.wishes = Wishes(self.place / "wishes")
         self.news = self.place / "news"
         self._incoming = self.place / "incoming"
 
     def make(self) -> None:
         """Make the folders, for this user only."""
-        for folder in (self.place, self.jobs, self.wishes, self._incoming):
+        for folder in (self.place, self.jobs, self.wishes.place, self._incoming):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             os.mkfifo(self.place / "wake", 0o600)
 
     def folder(self, key: str) -> Path:
-        """Return where the job *key* is kept."""
-        return self.jobs / key
+        """Return where the job, or the task, *key* is kept."""
+        job, index = parted(key)
+        return self.jobs / job if index is None else self.jobs / job / "tasks" / str(index)
+
+    def make_folder(self, key: str) -> None:
+        """Make the folder of a task, such that it stays; a job has its own since it was accepted."""
+        folder = self.folder(key)
+        if not folder.exists():
+            folder.mkdir(mode=0o700)
+            sync_folder(folder.parent)
 
     def accept(self, order: Order) -> bool:
         """
@@ -91,6 +94,8 @@ class Spool:
         new.mkdir(mode=0o700)
         try:
             failpoint("local.submit.begun")
+            if order.indices:
+                (new / "tasks").mkdir(mode=0o700)
             replace_file(new / "environment", encode_environment(order.env), durable=True)
             replace_file(new / "order", encode(replace(order, env={})), durable=True)
             failpoint("local.submit.written")
@@ -106,28 +111,6 @@ class Spool:
         failpoint("local.submit.accepted")
         sync_folder(self.jobs)
         return True
-
-    def wish(self, key: str, what: str, *, instead_of: str = "") -> None:
-        """Leave a wish for the supervisor; the last of two that contradict each other counts."""
-        if instead_of:
-            (self.wishes / f"{key}.{instead_of}").unlink(missing_ok=True)
-        descriptor = os.open(self.wishes / f"{key}.{what}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.close(descriptor)
-
-    def is_wished(self, key: str, what: str) -> bool:
-        """Tell whether a wish has not been seen to."""
-        return (self.wishes / f"{key}.{what}").exists()
-
-    def read_wishes(self) -> list[Wish]:
-        """Return all wishes, new orders first."""
-        with os.scandir(self.wishes) as entries:
-            names = [entry.name for entry in entries]
-        wishes = [Wish(key, what, name) for name in names for key, _, what in (name.partition("."),)]
-        return sorted(wishes, key=lambda wish: (wish.what != "new", wish))
-
-    def grant(self, wish: Wish) -> None:
-        """Take a wish away, after it has been seen to."""
-        (self.wishes / wish.name).unlink(missing_ok=True)
 
     def wake(self) -> bool:
         """Wake the supervisor; False where there is none."""
@@ -172,6 +155,12 @@ class Spool:
         with contextlib.suppress(FileNotFoundError), os.scandir(self.jobs) as entries:
             yield from (entry.name for entry in entries)
 
+    def begun_tasks(self, key: str) -> list[int]:
+        """Return the tasks of an array that have had their turn, in order."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.jobs / key / "tasks") as entries:
+            return sorted(int(entry.name) for entry in entries if entry.name.isdecimal())
+        return []
+
     def outline(self, key: str) -> Outline | None:
         """Return the order of *key* without what is needed only to start it; None where there is none."""
         data = content_of(self.folder(key) / "order")
@@ -181,10 +170,12 @@ class Spool:
 
     def order(self, key: str) -> Order | None:
         """Return the whole order of *key*; None where there is none, or its environment is gone."""
-        folder = self.folder(key)
+        job, index = parted(key)
+        folder = self.folder(job)
         with contextlib.suppress(msgspec.MsgspecError):
             env = decode_environment(content_of(folder / "environment"))
-            return replace(decode_order(content_of(folder / "order")), env=env)
+            order = replace(decode_order(content_of(folder / "order")), env=env)
+            return order if index is None else order_of_task(order, index, self.folder(key))
         return None
 
     def state(self, key: str) -> State | None:

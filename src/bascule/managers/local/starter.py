@@ -7,8 +7,10 @@ file exclusively, which a later supervisor uses to find out, or to prevent.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -18,6 +20,7 @@ from bascule.managers.local.processes import memory_kills
 from bascule.managers.local.queue import Waiting
 from bascule.managers.local.records import End, State
 from bascule.managers.local.spool import Spool
+from bascule.managers.local.tasks import parted
 from bascule.model import Phase, Reason
 
 
@@ -34,7 +37,7 @@ class Starter:
         self, waiting: Waiting, all_gpus: int, taken_gpus: Sequence[int]
     ) -> tuple[State, OSError | launch.TryLater | None]:
         """Start a job; return its next state, and what keeps it from being started just now."""
-        outline, state = waiting
+        outline, state = waiting.outline, waiting.state
         groups = self._groups.make(outline.key, outline.need.memory)
         intent = replace(
             state,
@@ -48,8 +51,11 @@ class Starter:
             ooms=memory_kills(),
             output=outline.output,
             error=outline.error,
+            output_from=_size(outline.output) if "output" in outline.appends else 0,
+            error_from=_size(outline.error) if "error" in outline.appends else 0,
         )
         try:
+            self._spool.make_folder(outline.key)
             self._spool.save_intent(outline.key, intent)
             failpoint("local.starting")
             started = self._launch(intent, outline.key, all_gpus)
@@ -68,7 +74,15 @@ class Starter:
         given = ",".join(map(str, intent.gpus)) if all_gpus else None
         birth = launch.start(
             order,
-            launch.Launch(intent.launch, intent.boot, self._spool.folder(key), self._wrapper, given, intent.groups),
+            launch.Launch(
+                intent.launch,
+                intent.boot,
+                self._spool.folder(key),
+                self._spool.folder(parted(key).job),
+                self._wrapper,
+                given,
+                intent.groups,
+            ),
         )
         failpoint("local.spawned")
         return replace(intent, word="running", wrapper=birth)
@@ -76,3 +90,9 @@ class Starter:
     def _failed(self, state: State, why: str) -> State:
         end = End(Phase.FAILED, Reason.START_FAILED, f"could not start: {why}")
         return replace(state, word="over", why="", finished=time.time(), end=end)
+
+
+def _size(path: str) -> int:
+    with contextlib.suppress(OSError):
+        return Path(path).stat().st_size
+    return 0

@@ -19,15 +19,29 @@ from bascule.failpoints import VARIABLE as FAILPOINT
 from bascule.managers.local.options import JobOptions
 from bascule.managers.local.processes import MARKER, signal_number
 from bascule.managers.local.records import Capacity, Order
-from bascule.model import Job, parts_of
+from bascule.managers.local.tasks import COUNT, INDEX, bad_pattern, filled, is_of_each
+from bascule.model import Job, indices_of, parts_of
 from bascule.ports import Order as Wanted
 
 KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_PATTERN = re.compile(r"%(.?)")
 _LONGEST_FILE_NAME = 255
+_LARGEST_INDEX = 4_000_000
+MOST_TASKS = 10_000
+"""Tasks of one array: each has a folder of its own."""
 _NOT_INHERITED = {
     name.encode()
-    for name in (FAILPOINT, MARKER, "BASCULE_KEY", "BASCULE_JOB", "BASCULE_ATTEMPT", "OLDPWD", "SHLVL", "_")
+    for name in (
+        FAILPOINT,
+        MARKER,
+        "BASCULE_KEY",
+        "BASCULE_JOB",
+        "BASCULE_ATTEMPT",
+        INDEX,
+        COUNT,
+        "OLDPWD",
+        "SHLVL",
+        "_",
+    )
 }
 
 
@@ -35,8 +49,8 @@ def check_job(job: Job) -> None:
     """Raise `Mistake` for what this manager cannot do."""
     spec, run = job.spec, job.spec.run
     wrong = []
-    if spec.array is not None:
-        wrong.append("array: `local` runs no arrays yet")
+    if spec.array is not None and len(indices_of(spec.array.indices)) > MOST_TASKS:
+        wrong.append(f"array.indices: `local` runs at most {MOST_TASKS:,} tasks of one job; use several jobs")
     if run is None or (run.script is None and run.script_path is None and run.command is None):
         wrong.append("run: `local` takes `script`, `scriptPath` or `command`")
     elif run.command is not None and (not run.command or not run.command[0]):
@@ -46,9 +60,12 @@ def check_job(job: Job) -> None:
     if spec.working_directory is not None and not spec.working_directory.startswith("/"):
         wrong.append("workingDirectory: must be absolute")
     for field, path in (("output", spec.output), ("error", spec.error)):
-        bad = next((found[0] for found in _PATTERN.finditer(path or "") if found[1] not in {"x", "j", "%"}), None)
-        if bad:
-            wrong.append(f"{field}: `{bad}` means nothing here; there are `%x` (name), `%j` (id) and `%%`")
+        is_array = spec.array is not None
+        if bad := bad_pattern(path or "", is_array=is_array):
+            more = "`%a` (index), `%A` (id of the whole), " if is_array else ""
+            wrong.append(f"{field}: `{bad}` means nothing here; there are `%x` (name), `%j` (id), {more}and `%%`")
+        if path is not None and is_array and not is_of_each(path):
+            wrong.append(f"{field}: all tasks would write to `{path}`; put `%a`, the index, into its name")
     if spec.files.inputs or spec.files.outputs:
         wrong.append("files: `local` stages no files yet; the job sees this machine's own")
     if spec.resources.nodes is not None and spec.resources.nodes > 1:
@@ -84,8 +101,12 @@ def order_for(wanted: Wanted, folder: Path, options: JobOptions) -> Order:
     job, key = wanted.job, wanted.key
     spec = job.spec
     workdir = spec.working_directory or str(folder / "work")
-    output = _expanded(spec.output or _default_name(job.name, key, "out"), job.name, key)
-    error = _expanded(spec.error or _default_name(job.name, key, "err"), job.name, key)
+    files = {
+        "output": _file(job, key, workdir, spec.output, "out"),
+        "error": _file(job, key, workdir, spec.error, "err"),
+    }
+    named = {"output": spec.output, "error": spec.error}
+    again = _attempt(job, key) > 1
     warn = spec.signal
     return Order(
         key=key,
@@ -93,14 +114,17 @@ def order_for(wanted: Wanted, folder: Path, options: JobOptions) -> Order:
         at=time.time(),
         need=need_of(job),
         workdir=workdir,
-        output=str(Path(workdir, output)),
-        error=str(Path(workdir, error)),
+        output=files["output"],
+        error=files["error"],
         walltime=None if spec.resources.walltime is None else spec.resources.walltime.total_seconds(),
         warn=None if warn is None else (warn.name, warn.before.total_seconds()),
         grace=options.grace.total_seconds(),
         ours=wanted.held,
         users=spec.hold,
         umask=_umask(),
+        indices=spec.array.indices if spec.array else "",
+        parallelism=(spec.array.parallelism or 0) if spec.array else 0,
+        appends=tuple(stream for stream, path in named.items() if again and path is not None),
         program=_program(job),
         script=None if spec.run is None or spec.run.script is None else spec.run.script.encode(),
         env=_environment(wanted, folder, workdir),
@@ -119,25 +143,34 @@ def _program(job: Job) -> tuple[bytes, ...]:
 
 def _environment(wanted: Wanted, folder: Path, workdir: str) -> dict[bytes, bytes]:
     spec = wanted.job.spec
-    parts = parts_of(wanted.key)
     ours = {
         MARKER: str(folder),
         "BASCULE_KEY": wanted.key,
         "BASCULE_JOB": wanted.job.name,
-        "BASCULE_ATTEMPT": str(parts.attempt if parts else wanted.job.status.attempt or 1),
+        "BASCULE_ATTEMPT": str(_attempt(wanted.job, wanted.key)),
     }
     inherited = {name: value for name, value in os.environb.items() if name not in _NOT_INHERITED}
     added = {"PWD": workdir, **spec.env, **wanted.secret_env, **ours}
     return inherited | {os.fsencode(name): os.fsencode(value) for name, value in added.items()}
 
 
-def _default_name(name: str, key: str, ending: str) -> str:
-    plain = f"{name}.{ending}".replace("%", "%%")
-    return plain if len(os.fsencode(plain)) <= _LONGEST_FILE_NAME else f"{key}.{ending}"
+def _attempt(job: Job, key: str) -> int:
+    parts = parts_of(key)
+    return parts.attempt if parts else job.status.attempt or 1
 
 
-def _expanded(path: str, name: str, key: str) -> str:
-    return _PATTERN.sub(lambda found: {"x": name, "j": key, "%": "%"}[found[1]], path)
+def _file(job: Job, key: str, workdir: str, wanted: str | None, ending: str) -> str:
+    """Return where a job writes to; of an array, a pattern."""
+    attempt = _attempt(job, key)
+    if attempt > 1:
+        ending = f"{attempt}.{ending}"  # what an earlier attempt has written stays
+    is_array = job.spec.array is not None
+    name = wanted or f"{job.name.replace('%', '%%')}{'_%a' if is_array else ''}.{ending}"
+    if wanted is None and len(os.fsencode(name)) > _LONGEST_FILE_NAME - len(str(_LARGEST_INDEX)):
+        name = f"{'%j' if is_array else key}.{ending}"
+    folder = workdir.replace("%", "%%")
+    path = str(Path(folder, name))
+    return path if is_array else filled(path, name=job.name, key=key)
 
 
 def _umask() -> int:

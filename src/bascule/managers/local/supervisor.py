@@ -57,7 +57,7 @@ class Supervisor:
             elif now() >= busy_at + self._idle:
                 # Whoever finds the FIFO closed starts another; whoever found it open has left a wish.
                 os.close(wake)
-                if not self._spool.read_wishes():
+                if not self._spool.wishes.read():
                     break
                 wake, busy_at = self._open_wake(), now()
             due = self._work.next_look(now())
