@@ -41,7 +41,9 @@ for process in /proc/[0-9]*; do
         kill -KILL "${process#/proc/}" && killed=$((killed + 1))
     fi
 done
-echo "killed $killed processes of Bascule after $(wc -l <"$ran") jobs had started"
+processes=processes
+[ "$killed" -ne 1 ] || processes=process
+echo "killed $killed $processes of Bascule after $(wc -l <"$ran") jobs had started"
 
 # shellcheck disable=SC2086 # one word per name
 bascule wait $names >"$folder/waited"

@@ -96,3 +96,25 @@ def test_without_colours_it_is_still_readable(terminal, screen, monkeypatch):
     assert 0 == seen.end()
     assert "job/job Succeeded after" in seen.raw
     assert "\x1b[3" not in seen.raw
+
+
+def test_whoever_waits_sees_it_too(terminal, screen):
+    terminal.yaml("job.yaml", "a: run: {command: [sh, -c, 'while test ! -e end; do sleep 0.05; done; exit 3']}")
+    terminal.run("submit", "job.yaml")
+
+    seen = screen("wait", "a")
+
+    seen.until(r"a  Running on local")
+    (terminal.folder / "end").touch()
+    assert 3 == seen.end()
+    assert "job/a Failed (ExitCode) after" in seen.text
+
+
+def test_a_wide_table_keeps_to_the_lines(terminal, screen):
+    terminal.run("run", terminal.script("a.sh", "exit 3"), "-n", "a" * 20)
+
+    seen = screen("get", "jobs", "-o", "wide", "--cached")
+
+    assert 0 == seen.end()
+    assert "MESSAGE" in seen.text
+    assert "…\r\n" in seen.text

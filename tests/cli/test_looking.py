@@ -7,6 +7,7 @@ import json
 import pytest
 import yaml
 
+from bascule.cli.spans import age
 from tests.cli.conftest import read_until, until
 
 
@@ -52,6 +53,15 @@ class TestGet:
     )
     def test_filters(self, failed, command, line, count):
         assert count == len(command("get", "jobs", *line.split(), "-o", "name").out.splitlines())
+
+    def test_those_that_are_not_over(self, failed, terminal, command):
+        terminal.yaml("more.yaml", "alive: run: {command: ['true']}, suspend: true")
+        command("apply", "-f", "more.yaml")
+
+        assert "job/alive\n" == command("get", "jobs", "--active", "-o", "name").out
+
+    def test_nothing_took_longer_than_it_is_old(self):
+        assert ["0s", "1s", "5s", "2m"] == [age(seconds) for seconds in (-1, 0.2, 4.6, 120)]
 
     def test_a_name_that_is_not_there(self, failed, command):
         for form in ((), ("-o", "json"), ("--cached",)):

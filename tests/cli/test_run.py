@@ -193,6 +193,12 @@ class TestResult:
             result[key] for key in ("name", "phase", "reason", "signal", "attempt")
         )
 
+    def test_they_may_read_it_at_once(self, terminal, command):
+        done = command("run", terminal.script("job.sh", "exit 7"), "--result", "-")
+
+        assert 7 == json.loads(done.out)["code"]
+        assert [] == [path for path in terminal.folder.iterdir() if path.name.startswith("-")]
+
     def test_of_several_jobs_it_is_a_list(self, terminal, command):
         terminal.yaml("jobs.yaml", "a: run: {command: ['true']}", "b: run: {command: ['false']}")
 

@@ -32,6 +32,7 @@ most; `--cached` skips that.
 EXAMPLES = """
 bascule get jobs
 bascule get jobs -l project=x --phase Failed,Cancelled -o wide
+bascule get jobs --active
 bascule get jobs train -o json
 bascule get targets
 """
@@ -49,6 +50,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--phase", metavar="PHASE", action="append", type=_phases, default=[], help="only jobs in these phases"
     )
+    parser.add_argument("--active", action="append_const", dest="phase", const=LIVE, help="only jobs that are not over")
     parser.add_argument("-o", "--output", choices=("wide", "json", "yaml", "name"), help="in which form")
     parser.add_argument("-w", "--watch", action="store_true", help="go on, with a line for each change")
     parser.add_argument("--cached", action="store_true", help="show what is stored, and look no further")
@@ -90,7 +92,7 @@ def show_jobs(args: argparse.Namespace) -> int:
         now = time.time()
         rows = [row_of(line, wide=wide, now=now) for line in found]
         colours = [output.PHASE_COLOURS.get(line.phase, "") for line in found]
-        output.table(WIDE if wide else HEADER, rows, colours=colours)
+        output.table(WIDE if wide else HEADER, rows, colours=colours, cut=wide)
     else:
         output.say("no jobs" if not (phases or args.labels) else "no such jobs")
     return Exit.SUCCEEDED

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
@@ -152,6 +152,17 @@ class LiveDisplay:
         if job.status.phase.is_final:
             return Text("*" if job.status.phase is Phase.SUCCEEDED else "!", style=COLOURS[job.status.phase])
         return self._spinners.setdefault(job.name, Spinner("line", style="cyan"))
+
+
+@asynccontextmanager
+async def drawn(*, several: bool) -> AsyncIterator[LiveDisplay]:
+    """Give a display that draws anew by itself until it is left."""
+    async with LiveDisplay(Console(), several=several) as display:
+        drawing = asyncio.create_task(display.keep_drawing(), name="draw")
+        try:
+            yield display
+        finally:
+            drawing.cancel()
 
 
 def _state(job: Job) -> Text:

@@ -44,6 +44,11 @@ def wants_drawing() -> bool:
     return os.environ.get("TERM", "dumb") not in ("", "dumb")
 
 
+def draws() -> bool:
+    """Tell whether a person looks at all that we print, on a terminal that can draw."""
+    return is_terminal(sys.stdout) and is_terminal(sys.stderr) and wants_drawing()
+
+
 def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
     """Return *text* in *colour*, where *stream* (stdout unless given) has colours."""
     if not colour or not wants_colour(stream or sys.stdout):
@@ -87,10 +92,20 @@ def unwritable(fault: OSError) -> Exception:
     return StoreFailed(f"stdout cannot be written: {fault.strerror}", hint="see where it was sent, and try again")
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, colours: Sequence[str] = ()) -> None:
-    """Print *rows* below *header*, aligned; *colours* are for the second column, row by row."""
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, colours: Sequence[str] = (), cut: bool = False
+) -> None:
+    """
+    Print *rows* below *header*, aligned; *colours* are for the second column, row by row.
+
+    With *cut* the last column ends where a terminal's line does.
+    """
     cells = [header, *([clean(cell) or "-" for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if cut and (line := _line_length()):
+        room = max(line - sum(width + 3 for width in widths[:-1]), len(header[-1]))
+        cells = [(*row[:-1], row[-1] if len(row[-1]) <= room else f"{row[-1][: room - 1]}…") for row in cells]
+        widths[-1] = min(widths[-1], room)
     lines = []
     for number, row in enumerate(cells):
         padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -98,6 +113,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, colours: Sequ
             padded[1] = coloured(padded[1], colours[number - 1])
         lines.append("   ".join(padded).rstrip())
     data("\n".join(lines))
+
+
+def _line_length() -> int:
+    """Return how many letters a line of the terminal has that stdout is; 0 where it is none."""
+    with suppress(OSError, ValueError):
+        if is_terminal(sys.stdout):
+            return os.get_terminal_size(sys.stdout.fileno()).columns
+    return 0
 
 
 def tell(error: Error) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec.structs import fields
 
 from bascule.bridge import Result
+from bascule.cli import output
 from bascule.cli.exits import code_of_job
 from bascule.errors import Mistake
 from bascule.model import Job, to_plain
@@ -20,6 +21,9 @@ def write_results(path: Path, jobs: Sequence[Job]) -> None:
     """Write the result of one job, or a list of several, to *path*: to a file all of it or nothing."""
     plain = [plain_result(job) for job in jobs]
     text = json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=False) + "\n"
+    if str(path) == "-":
+        output.data(text.rstrip("\n"))
+        return
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()):

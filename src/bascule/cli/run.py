@@ -51,7 +51,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--wrap", metavar="COMMAND", help="run this shell command, in place of a file")
     parser.add_argument("--replace", action="store_true", help="put it in the place of a job of the same name")
     parser.add_argument("--cancel-on-exit", action="store_true", help="cancel, where Ctrl-C and the like would detach")
-    parser.add_argument("--result", metavar="FILE", type=Path, help="write the whole result as JSON")
+    parser.add_argument("--result", metavar="FILE", type=Path, help="write the whole result as JSON; - is stdout")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -85,7 +85,7 @@ async def _follow_all(bridge: Bridge, jobs: Sequence[BridgeJob]) -> list[Job | E
     """Follow *jobs* until each is over; return each, or what kept it from its end."""
     async with AsyncExitStack() as stack:
         display: Display
-        if output.is_terminal(sys.stdout) and output.is_terminal(sys.stderr) and output.wants_drawing():
+        if output.draws():
             from rich.console import Console
 
             from bascule.cli.live import LiveDisplay

@@ -50,12 +50,13 @@ class Sink:
         piece = _Piece(data, loop, loop.create_future())
         self._pieces.put(piece)
         await piece.written
-        self.ends_line = data.endswith(b"\n")
 
     def _work(self) -> None:
         while True:
             piece = self._pieces.get()
             fault = self._write(piece.data)
+            if piece.data:  # at once: a word of ours may come before the loop has heard of it
+                self.ends_line = piece.data.endswith(b"\n")
             with suppress(RuntimeError):  # the loop has been closed meanwhile
                 piece.loop.call_soon_threadsafe(piece.tell, fault)
 

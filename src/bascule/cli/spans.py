@@ -14,8 +14,8 @@ def short(seconds: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """Write a span in its largest unit, as tables do."""
+    """Write a span in its largest unit, as tables do; seconds are full ones or begun, so that nothing took longer."""
     for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= 2 * length:
             return f"{int(seconds // length)}{unit}"
-    return f"{max(int(seconds), 0)}s"
+    return f"{max(-int(-seconds // 1), 0)}s"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bascule.bridge import Bridge, BridgeJob
 from bascule.cli import output, session, words
@@ -17,6 +19,9 @@ from bascule.cli.results import write_results
 from bascule.cli.watching import Seen, until_each
 from bascule.errors import Mistake
 from bascule.model import Job, Reason
+
+if TYPE_CHECKING:
+    from bascule.cli.live import LiveDisplay
 
 WHAT = """
 Wait until each job NAME is over, keep everything moving meanwhile, and print how each
@@ -38,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--timeout", metavar="D", type=duration_from, help="give up after this time, with code 76: 30s, 10m, 2h"
     )
-    parser.add_argument("--result", metavar="FILE", type=Path, help="write the whole result as JSON")
+    parser.add_argument("--result", metavar="FILE", type=Path, help="write the whole result as JSON; - is stdout")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -83,6 +88,8 @@ async def _all_ended(bridge: Bridge, jobs: Sequence[BridgeJob], seconds: float |
     """Wait for all of *jobs*, telling how each ended; return them in their order."""
     ends: dict[str, Job] = {}
     said: dict[str, str] = {}
+    live: LiveDisplay | None = None
+    say = output.say
 
     def is_over(seen: Seen) -> bool:
         name, now = seen.job.name, seen.now
@@ -90,19 +97,26 @@ async def _all_ended(bridge: Bridge, jobs: Sequence[BridgeJob], seconds: float |
             return True
         if now is None:
             raise Mistake(f"job `{name}` was deleted meanwhile", hint="`bascule get jobs` lists what is there")
+        if live is not None:
+            live.show(now)
         if now.status.phase.is_final:
-            output.data(f"job/{name} {output.clean(words.result_of(now))}")
+            (live.note if live is not None else output.data)(f"job/{name} {output.clean(words.result_of(now))}")
             ends[name] = now
         elif now.status.reason in NOT_ACCEPTED:
             output.tell(not_accepted(now))
             ends[name] = now
         elif now.status.reason in SAID and said.get(name) != now.status.message:
             said[name] = now.status.message
-            output.say(f"job/{name} {output.clean(words.state_of(now))}")
+            say(f"job/{name} {output.clean(words.state_of(now))}")
         return name in ends
 
-    async with asyncio.timeout(seconds):
-        await until_each(bridge, jobs, is_over, output.note)
+    async with asyncio.timeout(seconds), AsyncExitStack() as stack:
+        if output.draws():
+            from bascule.cli.live import drawn
+
+            live = await stack.enter_async_context(drawn(several=len(jobs) > 1))
+            say = live.note
+        await until_each(bridge, jobs, is_over, live.note if live is not None else output.note)
     return [ends[job.name] for job in jobs]
 
 

@@ -25,7 +25,7 @@ from bascule.decide.plan import (
     Update,
 )
 from bascule.decide.releasing import release_again_in, release_is_unseen
-from bascule.decide.stopping import ask_again_in, ended_by_stop, wanted_stop
+from bascule.decide.stopping import ask_again_in, ended_by_stop, reason_of, wanted_stop
 from bascule.model import (
     Absent,
     CannotTell,
@@ -97,7 +97,7 @@ def _take_in(status: JobStatus, report: Report, now: datetime) -> tuple[JobStatu
     changed = replace(
         status,
         phase=phase,
-        reason=Reason.CANCELLING if status.stop else report.reason if phase is report.phase else "",
+        reason=reason_of(status.stop) if status.stop else report.reason if phase is report.phase else "",
         message=report.explanation or report.state,
         manager=view,
         released_at=released_at,
@@ -194,9 +194,9 @@ def _after_action(job: Job, seen: Seen, now: datetime) -> tuple[JobStatus, tuple
                 Event(now, "NotStopped", trouble.message, "Warning"),
             )
         case Hold(), Done():
-            return replace(status, holding=True), (Event(now, "Held", "held as asked"),)
+            return replace(status, holding=True), (Event(now, "HoldAsked", "asked the manager to hold it"),)
         case Unhold(), Done():
-            return replace(status, holding=False), (Event(now, "Released", "released as asked"),)
+            return replace(status, holding=False), (Event(now, "ReleaseAsked", "asked the manager to let it go on"),)
         case Update(walltime=_), Done():
             wanted = job.spec.resources.walltime
             return replace(status, walltime=wanted), (Event(now, "WalltimeChanged", f"walltime is now {wanted}"),)
@@ -226,7 +226,7 @@ def _next(job: Job, status: JobStatus, handle: Handle, seen: Seen, now: datetime
     waits = [seconds for seconds in (due,) if seconds is not None]
     if stop is not None:
         if status.stop is None or status.stop.cause is not stop.cause:
-            status = replace(status, stop=stop, reason=Reason.CANCELLING)
+            status = replace(status, stop=stop, reason=reason_of(stop))
         left = ask_again_in(status.stop or stop, now)
         if left <= 0 and not failed:
             return Plan(status=status, action=Cancel(handle))
