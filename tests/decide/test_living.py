@@ -304,3 +304,11 @@ class TestWishes:
         assert Signal(HANDLE, "USR1") == plan.action
         assert plan.status.warned_at is not None
         assert again.action is None
+
+
+def test_a_suspension_is_not_called_a_cancellation():
+    """The person sees that a new attempt may follow."""
+    suspended = decide(job(outside(), suspend=True), seen(), NOW)
+    cancelled = decide(job(outside(), cancel=True), seen(), NOW)
+
+    assert (Reason.STOPPING, Reason.CANCELLING) == (suspended.status.reason, cancelled.status.reason)

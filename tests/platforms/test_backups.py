@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bascule.errors import StoreFailed
 from bascule.model import Phase
 from bascule.platforms.embedded import Settings, open_store
 from bascule.platforms.embedded.witness import Witness
@@ -208,16 +209,6 @@ class TestTrusted:
         async with installation.run() as store:
             assert store.distrusts_before is None
 
-    async def test_a_new_database_in_an_old_home(self, installation):
-        """
-        Its installation has another name, and so have its keys: there is nothing to confuse.
-        """
-        await installation.submit()
-        installation.database.unlink()
-
-        async with installation.run() as store:
-            assert store.distrusts_before is None
-
     async def test_a_driver_that_was_killed(self, installation):
         for _ in range(3):
             with process(installation.path, DRIVE) as driver:
@@ -269,3 +260,20 @@ class TestWitness:
         Witness(3, 1999).write(tmp_path / "witness", durably=False)
 
         assert Witness.read(tmp_path / "witness") is None
+
+
+@pytest.mark.parametrize("left", [None, b""], ids=["gone", "empty"])
+async def test_a_home_that_lost_its_database_is_not_taken_for_a_new_one(tmp_path, left):
+    """
+    Else every job of it could be submitted once more.
+    """
+    async with open_store(tmp_path / "home", FakeClock(), drive=True):
+        pass
+    for file in (tmp_path / "home").glob("bascule.db*"):
+        file.unlink()
+    if left is not None:
+        (tmp_path / "home" / "bascule.db").write_bytes(left)
+
+    with pytest.raises(StoreFailed, match="is gone"):
+        async with open_store(tmp_path / "home", FakeClock()):
+            pass

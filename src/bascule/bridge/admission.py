@@ -35,6 +35,25 @@ def placed_here(job: Job) -> Job:
     return replace(job, spec=replace(job.spec, working_directory=here))
 
 
+async def refuse_circle(front: Front, job: Job) -> None:
+    """Raise `Mistake` where *job* would wait for itself by way of others."""
+    ways = [[job.name, after.job] for after in job.spec.after]
+    known: set[str] = set()
+    while ways:
+        way = ways.pop()
+        if way[-1] == job.name:
+            raise Mistake(
+                f"job `{job.name}` would wait for itself: {' after '.join(f'`{name}`' for name in way)}",
+                hint="take one of these out of `after`",
+            )
+        if way[-1] in known:
+            continue
+        known.add(way[-1])
+        other = await front.get(Ref(job.namespace, way[-1]))
+        if other is not None and not other.status.phase.is_final:
+            ways += [[*way, after.job] for after in other.spec.after]
+
+
 def differing_fields(one: JobSpec, other: JobSpec) -> list[str]:
     """Return the JSON names of the fields in which the *work* of two specs differs."""
     before, after = work_of(one), work_of(other)

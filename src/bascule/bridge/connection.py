@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from bascule.bridge.admission import Verb, check_change, differing_fields, placed_here, target_of
+from bascule.bridge.admission import Verb, check_change, differing_fields, placed_here, refuse_circle, target_of
 from bascule.bridge.job import BridgeJob
 from bascule.errors import Conflict, Error, Mistake
 from bascule.model import Job, Ref, Target
@@ -115,6 +115,7 @@ class Bridge:
         """Raise `Mistake` where *job* could not be accepted; nothing is stored."""
         manager = await self.manager_of(await target_of(self.store, job), job.namespace)
         manager.check(await self._placed(job))
+        await refuse_circle(self.store, job)
 
     async def manager_of(self, target: Target, namespace: str) -> Manager:
         """Return a manager for looking and reading, apart from the driver's own."""

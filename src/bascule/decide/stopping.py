@@ -40,6 +40,12 @@ def wanted_stop(
     return None, due
 
 
+def reason_of(stop: Stop) -> Reason:
+    """Return what a job shows while it is being stopped."""
+    asked = stop.cause in (StopCause.CANCEL, StopCause.DELETE)
+    return Reason.CANCELLING if asked else Reason.STOPPING
+
+
 def ask_again_in(stop: Stop, now: datetime) -> float:
     """Return the seconds until the manager should be asked (again); 0 or less means now."""
     if stop.asked_at is None:

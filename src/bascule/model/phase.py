@@ -52,6 +52,7 @@ class Reason(StrEnum):
     RETRYING = "Retrying"
     # any live phase
     CANCELLING = "Cancelling"
+    STOPPING = "Stopping"
     SUBMIT_UNCERTAIN = "SubmitUncertain"
     CANNOT_TELL = "CannotTell"
 

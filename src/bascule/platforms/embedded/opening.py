@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
 from pathlib import Path
 
-from bascule.errors import Unavailable
+from bascule.errors import StoreFailed, Unavailable
 from bascule.model import Target, TargetSpec, installation_from
 from bascule.platforms.embedded import target_works
 from bascule.platforms.embedded.driving import DriverLock, one_at_a_time
@@ -70,7 +70,11 @@ def _make_private(database: Path) -> None:
 
 def _fill(connection: sqlite3.Connection, home: Home, now: datetime, settings: Settings) -> None:
     """Give a new database its name, and the target that every machine has."""
-    home.witness.unlink(missing_ok=True)  # of a database that was here before
+    if home.witness.exists():
+        raise StoreFailed(
+            f"the database `{home.database}` is gone, and what it knew of jobs with it",
+            hint=f"restore it from a backup; to begin anew and forget all jobs, remove `{home.witness}`",
+        )
     connection.execute(
         "INSERT INTO meta (one, installation, epoch, seq) VALUES (1, ?, 0, 0)",
         (installation_from(settings.fresh_id()),),
