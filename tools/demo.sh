@@ -10,9 +10,22 @@ tree=$PWD
 python=$1
 folder=$2
 
+say_that_it_works() { # until it is ended
+    seconds=0
+    while sleep 4 >/dev/null 2>&1; do
+        seconds=$((seconds + 4))
+        echo "demo: installing, for $seconds s so far" >&2
+    done
+}
+
+say_that_it_works &
+saying=$!
+trap 'kill "$saying" 2>/dev/null || true' EXIT
 bin=$("$python" tools/environment.py run build --into "$folder/venv")
 "$bin/python" -m pip --quiet --no-input --disable-pip-version-check install \
     --no-deps --no-build-isolation --no-index --force-reinstall .
+kill "$saying" 2>/dev/null || true
+trap - EXIT
 
 cd "$folder" # the job's output files belong here, not into the tree
 BASCULE_HOME=$PWD/home
@@ -28,3 +41,12 @@ PATH=$bin:$PATH
 show bascule run "$tree/examples/hello.sh" --name "$name"
 show bascule get jobs
 show bascule describe job "$name"
+
+cat <<END
+
+That was a job on this machine. To type the command yourself, in this shell:
+
+    export PATH="$bin:\$PATH"
+
+and go on with docs/start.md: five minutes, slowly.
+END
