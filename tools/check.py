@@ -75,7 +75,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tiers", nargs="+", choices=TIERS, metavar="TIER", help=", ".join(TIERS))
     asked = parser.parse_args().tiers
-    for ignorable in (signal.SIGINT, signal.SIGHUP):
+    for ignorable in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         # A run in the background ignores these, and so would every process that tests interrupt.
         signal.signal(ignorable, signal.SIG_DFL)
     programs = environment("test")
