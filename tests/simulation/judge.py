@@ -90,7 +90,7 @@ def _lets_go(record: Record) -> Iterator[str]:
     """A job that was deleted to run on runs on."""
     for saved in record.saves:
         job, status = saved.job, saved.job.status
-        if not saved.removed or not _is_detached(saved) or status.phase.is_final or status.handle is None:
+        if not saved.removed or not _is_detached(saved) or job.deleted_at is None:
             continue
         stops = job.spec.deadlines.queued, job.spec.deadlines.running, job.spec.resources.walltime
         if any(stops) or record.story.asked("suspend", job.name) or record.story.asked("cancel", job.name):

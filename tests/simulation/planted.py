@@ -298,8 +298,9 @@ def a_cancelled_doubt_is_over(patch: Patch) -> None:
 
 @mutant
 def absence_needs_no_settling(patch: Patch) -> None:
-    """What is not there yet was never sent."""
+    """What is not there yet was never sent, or is lost."""
     patch.put(submitting, "timedelta", lambda old: lambda **span: timedelta(0))
+    patch.put(living, "timedelta", lambda old: lambda **span: timedelta(0))
 
 
 @mutant
@@ -442,7 +443,14 @@ def an_answer_is_as_old_as_its_question(patch: Patch) -> None:
 
         return have
 
+    def forget(old: Any) -> Any:
+        def absent(job: Any, status: Any, answer: Absent, seen: Any, now: Any) -> Any:
+            return old(job, status, answer, replace(seen, asked_ago=None), now)
+
+        return absent
+
     patch.put(submitting, "_have", make)
+    patch.put(living, "_absent", forget)
 
 
 @mutant
