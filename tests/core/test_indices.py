@@ -15,7 +15,16 @@ def test_they_are_read(text, indices):
 
 
 @pytest.mark.parametrize(
-    ("indices", "text"), [([], ""), ([0, 1, 2, 5, 7, 8], "0-2,5,7-8"), ([3], "3"), ([1, 0], "0-1")]
+    ("indices", "text"),
+    [
+        ([], ""),
+        ([0, 1, 2, 5, 7, 8], "0-2,5,7-8"),
+        ([3], "3"),
+        ([1, 0], "0-1"),
+        ([1, 3, 5], "1,3,5"),
+        (range(10, 95, 20), "10-90:20"),
+        ([0, 2, 4, 6, 8, 9, 10], "0-8:2,9-10"),
+    ],
 )
 def test_they_are_written(indices, text):
     assert text == text_of_indices(indices)

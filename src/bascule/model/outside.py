@@ -35,7 +35,11 @@ class Handle(Noun, frozen=True):
 
 
 class Tasks(Noun, frozen=True):
-    """How the tasks of an array stand; *failed_indices* as ``4,17-19``."""
+    """
+    How the tasks of an array stand; *failed_indices* as ``4,17-19``.
+
+    *indices* says which there are, where the job's own spec need not (an adopted one).
+    """
 
     total: int = 0
     succeeded: int = 0
@@ -43,6 +47,7 @@ class Tasks(Noun, frozen=True):
     cancelled: int = 0
     running: int = 0
     failed_indices: str = ""
+    indices: str = ""
 
     @property
     def done(self) -> int:

@@ -183,6 +183,22 @@ class TestForms:
         assert "0-9" == note_of(record).array
         assert "key-1 [0-9]: mine" == comment_of("key-1", "0-9%2", "mine")
 
+    @pytest.mark.parametrize(
+        ("attempt", "more", "names"),
+        [
+            (1, {}, ("train.out", "train.err")),
+            (2, {}, ("train.2.out", "train.2.err")),
+            (2, {"array": Array("0-3")}, ("train_%a.2.out", "train_%a.2.err")),
+            (2, {"output": "all.txt"}, ("all.txt", "train.2.err")),
+        ],
+    )
+    def test_each_attempt_has_files_of_its_own_unless_they_are_named(self, attempt, more, names):
+        job = Job("default", "train", "u", JobSpec(TargetRef("hpc"), run=Run(script="#!/bin/sh\n"), **more))
+
+        wanted = wanted_by(job, TargetOptions(), key=f"train-abc234-eeeeeeee-{attempt}", root="/scratch")
+
+        assert names == (Path(wanted.output).name, Path(wanted.error).name)
+
     def test_a_warning_goes_to_the_whole_job_where_slurm_can(self):
         job = job_of(signal=Warn("USR1", Duration(minutes=2)))
 

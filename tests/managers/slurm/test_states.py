@@ -201,7 +201,8 @@ class TestArrays:
         )
 
         assert (Phase.FAILED, Reason.EXIT_CODE, 3) == (report.phase, report.reason, report.exit_code)
-        assert "1-2" == report.tasks.failed_indices
+        assert ("1-2", "0-2") == (report.tasks.failed_indices, report.tasks.indices)
+        assert report.explanation.startswith("3 of 3 done, 2 failed (1-2); task 1: ")
 
     def test_a_task_that_never_started_and_has_no_record_was_cancelled(self):
         report = array_report([self.part(0, "COMPLETED", exit_code=0)], range(2), NOW)

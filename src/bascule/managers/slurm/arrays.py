@@ -38,13 +38,15 @@ def array_report(records: Sequence[Record], indices: Sequence[int], now: datetim
     alive += [report for report in queue if not report.is_over]
     if not alive:
         cancelled |= never
+    known = set(indices) | set(tasks) | queued | dropped
     counted = Tasks(
-        total=len(set(indices) | set(tasks) | queued | dropped),
+        total=len(known),
         succeeded=len(succeeded),
         failed=len(failed),
         cancelled=len(cancelled),
         running=len(running),
         failed_indices=text_of_indices(failed),
+        indices=text_of_indices(known),
     )
     if alive or (never and not complete):
         return _living(alive, finals, counted, running)
@@ -108,7 +110,7 @@ def _over(finals: dict[int, Report], counted: Tasks, failed: set[int]) -> Report
         phase=phase,
         state=_words(list(finals.values())) or "CANCELLED",
         reason=reason,
-        explanation=counted.summary,
+        explanation=f"{counted.summary}; task {min(failed)}: {first.explanation}" if first else counted.summary,
         exit_code=first.exit_code if first is not None else (0 if phase is Phase.SUCCEEDED else None),
         signal=first.signal if first is not None else None,
         submitted_at=min((report.submitted_at for report in ends if report.submitted_at), default=None),

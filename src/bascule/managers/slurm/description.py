@@ -20,7 +20,7 @@ from bascule.managers.slurm.options import TargetOptions, options_of_job, settin
 from bascule.managers.slurm.patterns import in_folder
 from bascule.managers.slurm.versions import Shape
 from bascule.managers.slurm.wrapper import calling, wrapped
-from bascule.model import Job, JobSpec, Resources
+from bascule.model import Job, JobSpec, Resources, parts_of
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 MARKS = ".bascule"
@@ -70,7 +70,9 @@ def wanted_by(job: Job, defaults: TargetOptions, *, key: str, root: str | None) 
             hint="give one, or let the target's owner name a shared folder as `files.root`",
         )
     array = settings.pop("array", "")
-    name = f"{job.name}-%a" if array else job.name
+    name = f"{job.name}_%a" if array else job.name
+    if (parts := parts_of(key)) is not None and parts.attempt > 1:
+        name += f".{parts.attempt}"  # what an earlier attempt has written stays
     output = spec.output or settings.pop("output", None) or f"{name}.out"
     error = spec.error or settings.pop("error", None) or f"{name}.err"
     for taken in ("output", "error"):
