@@ -70,9 +70,9 @@ def test_what_this_home_no_longer_needs_is_removed(groups):
 
 def test_a_group_with_somebody_in_it_is_not_swept(groups):
     made = groups.make("job-1", memory=0)
-    procs = f"{made[0]}/cgroup.procs"
-    child = subprocess.Popen(["sh", "-c", f'echo 0 >"{procs}"; exec sleep 60'])
-    while not cgroups.is_populated(made):
+    enter = "".join(f'echo 0 >"{group}/cgroup.procs"; ' for group in made)
+    child = subprocess.Popen(["sh", "-c", f"{enter}exec sleep 60"])
+    while not all(cgroups.is_populated((group,)) for group in made):
         time.sleep(0.01)
     for group in made:
         age(group, 10**6)

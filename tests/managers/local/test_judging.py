@@ -41,7 +41,7 @@ def test_a_memory_kill_on_the_machine_is_inferred():
 
 
 def test_where_a_group_counts_its_own_kills_those_of_others_say_nothing():
-    assert Reason.SIGNAL == judge(Evidence(KILLED, kills_around=1, limited=True)).reason
+    assert Reason.SIGNAL == judge(Evidence(KILLED, kills_around=1, counted=True)).reason
 
 
 def test_a_job_that_coped_with_a_killed_child_succeeded():

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from bascule.model import Phase, Resources
 
 ALL = {"resources": Resources(tasks=4)}
@@ -59,8 +61,9 @@ async def test_the_two_holds_are_two(home):
     """
     The end of our hold does not end the user's.
     """
-    handle = await home.submit("true", hold=True, held=True)
+    handle = await home.submit("true", held=True)
     await home.becomes(handle, Phase.HELD)
+    await home.manager.hold(handle)
 
     await home.manager.release(handle)
     await home.run("true")
@@ -69,6 +72,20 @@ async def test_the_two_holds_are_two(home):
     report = await home.end_of(handle)
 
     assert Phase.HELD is between.phase
+    assert Phase.SUCCEEDED is report.phase
+
+
+@pytest.mark.parametrize("way", ["unhold", "release"])
+async def test_a_job_submitted_held_is_let_go_by_either(home, way):
+    """
+    Who sent it held may not know any more for whom.
+    """
+    handle = await home.submit("true", hold=True, held=True)
+    await home.becomes(handle, Phase.HELD)
+
+    await getattr(home.manager, way)(handle)
+    report = await home.end_of(handle)
+
     assert Phase.SUCCEEDED is report.phase
 
 

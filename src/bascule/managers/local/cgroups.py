@@ -38,11 +38,13 @@ class Cgroups:
         self._ours = hashlib.sha256(os.fsencode(home)).hexdigest()[:8]
 
     def make(self, key: str, memory: int) -> tuple[str, ...]:
-        """Make the groups of a job, limited to *memory* bytes unless that is 0; fewer where it fails."""
+        """
+        Make the groups of a job, limited to *memory* bytes unless that is 0; fewer where it fails.
+
+        One without a limit still counts what the kernel kills in it for want of memory.
+        """
         made = []
         for parent in sorted({parent for parent in self._parents if parent is not None}):
-            if parent != self._parents.unified and not memory:
-                continue
             group = parent / f"{PREFIX}{self._ours}-{key}"
             try:
                 group.mkdir(exist_ok=True)
@@ -100,6 +102,11 @@ def remove(groups: tuple[str, ...]) -> bool:
         with contextlib.suppress(OSError):
             Path(group).rmdir()
     return not any(Path(group).exists() for group in groups)
+
+
+def counts_kills(group: str) -> bool:
+    """Tell whether memory kills in *group* are counted there."""
+    return any(Path(group, name).exists() for name in ("memory.oom_control", "memory.events"))
 
 
 def memory_kills(groups: tuple[str, ...]) -> int:

@@ -167,7 +167,8 @@ class Run:
             walltime=state.walltime,
             kills=cgroups.memory_kills(state.groups),
             kills_around=memory_kills() - state.ooms if state.boot == boot else 0,
-            limited=any(self._entered(group) for group in state.groups) and self.outline.need.memory > 0,
+            counted=any(self._entered(group) and cgroups.counts_kills(group) for group in state.groups),
+            limited=self.outline.need.memory > 0,
         )
         cgroups.remove(state.groups)
         return replace(state, word="over", stop=None, finished=finished or time.time(), end=judge(seen))

@@ -37,6 +37,7 @@ class Evidence(NamedTuple):
     kills: int = 0
     kills_around: int = 0
     limited: bool = False
+    counted: bool = False
     said: str = ""
 
 
@@ -58,8 +59,9 @@ def judge(seen: Evidence) -> End:
     if code is None and number is None:
         return _lost(seen)
     if seen.kills:
-        return _failed(Reason.OUT_OF_MEMORY, "killed for using more memory than it asked for", code, number)
-    if number == signal.SIGKILL and seen.kills_around and not seen.limited:
+        why = "for using more memory than it asked for" if seen.limited else "while the machine was out of memory"
+        return _failed(Reason.OUT_OF_MEMORY, f"killed {why}", code, number)
+    if number == signal.SIGKILL and seen.kills_around and not seen.counted:
         words = "killed by SIGKILL (9) while the machine was out of memory"
         return _failed(Reason.OUT_OF_MEMORY, words, code, number, inferred=True)
     if number is not None:

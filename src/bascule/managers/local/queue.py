@@ -38,7 +38,7 @@ class Waiting(NamedTuple):
             case "hold":
                 state = replace(state, users=True, why="")
             case "unhold":
-                state = replace(state, users=False, why="")
+                state = replace(state, ours=False, users=False, why="")
             case "release":
                 state = replace(state, ours=False, why="")
             case "walltime":

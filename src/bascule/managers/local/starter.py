@@ -59,7 +59,7 @@ class Starter:
             self._spool.save_intent(outline.key, intent)
             failpoint("local.starting")
             started = self._launch(intent, outline.key, all_gpus)
-        except launch.StartFailed as failure:
+        except (launch.StartFailed, ValueError) as failure:
             cgroups.remove(groups)
             return self._failed(state, str(failure)), None
         except (launch.TryLater, OSError) as trouble:

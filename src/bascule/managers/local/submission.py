@@ -51,7 +51,9 @@ def check_job(job: Job) -> None:
     wrong = []
     if spec.array is not None and len(indices_of(spec.array.indices)) > MOST_TASKS:
         wrong.append(f"array.indices: `local` runs at most {MOST_TASKS:,} tasks of one job; use several jobs")
-    if run is None or (run.script is None and run.script_path is None and run.command is None):
+    if spec.adopt is not None:
+        wrong.append("adopt: `local` runs only what was submitted to it; there is nothing to adopt")
+    elif run is None or (run.script is None and run.script_path is None and run.command is None):
         wrong.append("run: `local` takes `script`, `scriptPath` or `command`")
     elif run.command is not None and (not run.command or not run.command[0]):
         wrong.append("run.command: names no program")
@@ -120,7 +122,7 @@ def order_for(wanted: Wanted, folder: Path, options: JobOptions) -> Order:
         warn=None if warn is None else (warn.name, warn.before.total_seconds()),
         grace=options.grace.total_seconds(),
         ours=wanted.held,
-        users=spec.hold,
+        users=spec.hold and not wanted.held,
         umask=_umask(),
         indices=spec.array.indices if spec.array else "",
         parallelism=(spec.array.parallelism or 0) if spec.array else 0,
