@@ -157,12 +157,10 @@ class LiveDisplay:
 @asynccontextmanager
 async def drawn(*, several: bool) -> AsyncIterator[LiveDisplay]:
     """Give a display that draws anew by itself until it is left."""
-    async with LiveDisplay(Console(), several=several) as display:
-        drawing = asyncio.create_task(display.keep_drawing(), name="draw")
-        try:
-            yield display
-        finally:
-            drawing.cancel()
+    async with LiveDisplay(Console(), several=several) as display, asyncio.TaskGroup() as tasks:
+        drawing = tasks.create_task(display.keep_drawing(), name="draw")
+        yield display
+        drawing.cancel()
 
 
 def _state(job: Job) -> Text:
