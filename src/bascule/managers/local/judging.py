@@ -59,8 +59,8 @@ def judge(seen: Evidence) -> End:
     if code is None and number is None:
         return _lost(seen)
     if seen.kills:
-        why = "for using more memory than it asked for" if seen.limited else "while the machine was out of memory"
-        return _failed(Reason.OUT_OF_MEMORY, f"killed {why}", code, number)
+        what = "for using more memory than it asked for" if seen.limited else "while the machine was out of memory"
+        return _failed(Reason.OUT_OF_MEMORY, f"killed {what}", code, number)
     if number == signal.SIGKILL and seen.kills_around and not seen.counted:
         words = "killed by SIGKILL (9) while the machine was out of memory"
         return _failed(Reason.OUT_OF_MEMORY, words, code, number, inferred=True)
