@@ -107,3 +107,18 @@ class TestDelete:
     def test_what_is_not_there(self, command):
         assert 64 == command("delete", "job", "a").code
         assert 64 == command("delete", "target", "a").code
+
+
+class TestWaitAndRelease:
+    def test_a_wait_of_no_time_is_a_question(self, full, command):
+        """It was taken for a bug of ours."""
+        assert 76 == command("wait", full, "--timeout", "0s").code
+
+    def test_a_job_submitted_held_runs_when_it_is_released(self, terminal, command):
+        terminal.yaml("job.yaml", "held: run: {command: ['true']}, hold: true")
+        command("submit", "job.yaml")
+
+        released = command("release", "held")
+
+        assert 0 == released.code
+        assert 0 == command("wait", "held", "--timeout", "30s").code

@@ -52,7 +52,8 @@ def main(args: argparse.Namespace) -> int:
     async def work(bridge: Bridge) -> int:
         jobs = await named(bridge, args.names)
         try:
-            ends = await session.attended(_all_ended(bridge, jobs, args.timeout and args.timeout.total_seconds()))
+            limit = args.timeout.total_seconds() if args.timeout is not None else None
+            ends = await session.attended(_all_ended(bridge, jobs, limit))
         except session.Left as left:
             output.say("the jobs go on; retries, dependencies and deadlines wait until you are back")
             output.hint(f"come back with `bascule wait {' '.join(args.names)}`")
