@@ -164,6 +164,16 @@ class TestIds:
             await world.manager.release(handle)
         assert world.cluster.live[int(other.id)].held
 
+    async def test_a_running_job_that_its_user_gave_another_name_is_not_lost(self, world):
+        _, handle = await world.running()
+        world.cluster.live[int(handle.id)].desc["name"] = "other"
+
+        report = await world.see(handle)
+        await world.manager.cancel(handle)
+
+        assert Phase.RUNNING is report.phase
+        assert Phase.CANCELLED is (await world.see(handle)).phase
+
     async def test_a_requeued_job_is_its_latest_run(self, new):
         order, handle = await new.running()
         new.cluster.requeue(int(handle.id))

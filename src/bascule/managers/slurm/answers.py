@@ -2,7 +2,8 @@
 What records say about a handle.
 
 An id alone proves nothing: ids are reused. A record is a handle's only with its key as
-name, and submitted no earlier; of a requeued job the latest run counts.
+name or in front of its comment, since a user may change either, and submitted no earlier;
+of a requeued job the latest run counts.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bascule.managers.slurm.arrays import array_report
-from bascule.managers.slurm.note import Note, note_from, note_of
+from bascule.managers.slurm.note import Note, key_in, note_from, note_of
 from bascule.managers.slurm.records import Record
 from bascule.managers.slurm.states import is_held_by_user, report_of, time_of
 from bascule.model import Absent, CannotTell, Handle, Match, Report
@@ -24,7 +25,7 @@ def is_of(record: Record, handle: Handle) -> bool:
     """Tell whether *record* is a run, or a task, of the job that *handle* names."""
     if str(record.of) != handle.id:
         return False
-    if handle.key and record.name != handle.key:
+    if handle.key and handle.key not in {record.name, key_in(record.comment)}:
         return False
     since = handle.submitted_at
     return since is None or record.submitted is None or record.submitted + SKEW >= since.timestamp()

@@ -51,6 +51,12 @@ def note_of(record: Record) -> Note:
     return Note(record.folder, record.output, record.error, array)
 
 
+def key_in(comment: str) -> str:
+    """Return the key that a comment of ours begins with; of any other, whatever it begins with."""
+    found = COMMENT.fullmatch(comment)
+    return found["key"] if found else ""
+
+
 def comment_of(key: str, array: str, text: str) -> str:
     """Return the comment for a job: its key once more, its indices, and the user's own words."""
     indices = f" [{array.partition('%')[0]}]" if array else ""
