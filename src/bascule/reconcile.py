@@ -64,6 +64,16 @@ class Reconciler:
         with structlog.contextvars.bound_contextvars(job=str(ref)):
             return await self._pass(job)
 
+    async def take_up(self, job: Job, target: Target | None) -> Plan | None:
+        """Keep *job*, just read, in mind where nothing is to be done for it now; None where it needs a pass."""
+        connection, problem = await self._connection(job, target)
+        seen = await self._seen(job, target, connection, problem, None)
+        plan = decide(job, seen, self._clock.now())
+        if plan.action is not None or plan.remove or plan.status != job.status:
+            return None
+        self._follow(job, connection, seen)
+        return plan
+
     async def _pass(self, job: Job) -> float | None:
         target = await self._platform.target(job.target_ref)
         connection, problem = await self._connection(job, target)

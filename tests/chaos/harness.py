@@ -49,7 +49,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "CHAOS_SLURM_TOKEN"
 FAILPOINTS = re.compile(r"failpoint\(f?\"((?:core|store)\.[^\"]*)\"\)")
 ACTIONS = ("submit", "release", "find", "cancel")
-NOTHING_MOVES = 90.0
+NOTHING_MOVES = 60.0
 SETTLES = 8.0
 """Longer than a request of a dead process may still be on its way: see MESSAGE_TIMEOUT."""
 SLURM_CONF = "MessageTimeout=4"
@@ -87,9 +87,9 @@ class Outcome:
             f"{self.kills} kills, {self.freezes} of them of a process that had been frozen and replaced",
             f"{self.restarts} restarts of slurmctld; {self.jobs} jobs, {verdict.runs} attempts ran",
             "ended at: " + ", ".join(f"{name} {count}" for name, count in sorted(self.at.items())),
-            f"faults: {len(verdict.faults)}; excused, as Slurm itself ran a job again: {len(verdict.excused)}",
+            f"faults: {len(verdict.faults)}; excused, as Slurm's own doing: {len(verdict.excused)}",
         ]
-        return "\n".join(lines + verdict.faults)
+        return "\n".join([*lines, *verdict.faults, *(f"excused: {words}" for words in verdict.excused)])
 
 
 class Chaos:

@@ -14,6 +14,7 @@ from bascule.model import Job, Phase
 from tests.testbed.slurm_records import JobRecord
 
 GONE = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "REQUEUED", "PREEMPTED", "BOOT_FAIL")
+STUCK = ("RUNNING", "COMPLETING")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ def judge(
     Judge a run that has come to rest.
 
     *forgetful*: slurmctld was killed, and may have run again, under the same id, what it
-    had not yet noted as started. Two ids for one attempt are never excused.
+    had not yet noted as started, or may wait for ever for the end of a job that ended meanwhile:
+    Bascule can know no more than it says. Two ids for one attempt are never excused.
     """
     verdict = Verdict()
     jobs = list(jobs)
@@ -65,8 +67,12 @@ def judge(
         elif len(ids) > 1:
             words = f"`{key}` ran {len(ids)} times as job {ids[0]}"
             (verdict.excused if forgetful else verdict.faults).append(words)
+    stuck = {(record.name, record.id) for record in records if record.state in STUCK} if forgetful else set()
+    verdict.excused += [f"Slurm says for ever that `{key}` runs, as job {number}" for key, number in sorted(stuck)]
     for job in jobs:
         status = job.status
+        if (status.key, status.id) in stuck and status.phase is Phase.RUNNING:
+            continue
         if not status.phase.is_final:
             verdict.faults.append(f"`{job.name}` is lost: still {status.phase.value} ({status.message})")
         elif status.phase is Phase.SUCCEEDED and status.key not in ended:
@@ -74,7 +80,7 @@ def judge(
         elif status.phase is not Phase.SUCCEEDED and not (status.phase is Phase.CANCELLED and job.spec.cancel):
             verdict.faults.append(f"`{job.name}` is lost: {status.phase.value} {status.reason} ({status.message})")
     for record in records:
-        if not record.state.startswith(GONE):
+        if not record.state.startswith(GONE) and (record.name, record.id) not in stuck:
             verdict.faults.append(f"`{record.name}` was left behind: job {record.id} is {record.state}")
     return verdict
 

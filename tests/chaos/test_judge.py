@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from bascule.model import Attempt, Job, JobSpec, JobStatus, Phase, TargetRef
 from tests.chaos.harness import failpoints
@@ -42,6 +43,17 @@ def test_one_id_twice_is_slurms_own_doing_where_it_forgot():
 
     assert ([], 1) == (twice.faults, len(twice.excused))
     assert 1 == len(faults([job()], GOOD * 2))
+
+
+def test_what_slurm_calls_running_for_ever_after_it_was_killed_is_not_lost():
+    running = job(Phase.RUNNING)
+    running = replace(running, status=replace(running.status, id="7"))
+
+    assert [] == faults([running], GOOD, [record("RUNNING")], forgetful=True)
+    assert 2 == len(faults([running], GOOD, [record("RUNNING")]))
+    assert 1 == len(
+        faults([replace(running, status=replace(running.status, id="8"))], GOOD, [record("RUNNING")], forgetful=True)
+    )
 
 
 @pytest.mark.parametrize(

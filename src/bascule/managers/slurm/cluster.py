@@ -7,7 +7,7 @@ Every answer is a list of `Record`; what it means for a handle is said by ``answ
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -62,11 +62,11 @@ class Cluster:
         """Return the version and whether there is accounting."""
         return await self._discovery.facts()
 
-    async def live(self) -> list[Record]:
-        """Return all jobs that slurmctld knows."""
+    async def live(self, of: Container[str] | None = None) -> list[Record]:
+        """Return all jobs that slurmctld knows, or those *of* the ids alone, tasks of arrays too."""
         facts = await self.facts()
         answer = await self._rest.get(facts.shape.path("jobs"), large=True)
-        return self._records(answer)
+        return self._records(answer, of)
 
     async def live_unless(self, since: int) -> tuple[list[Record] | None, int]:
         """Return all jobs that slurmctld knows, and the time to ask with next; None where nothing moved *since*."""
@@ -145,13 +145,14 @@ class Cluster:
             raise Unavailable(f"{self._rest.where} cannot tell the history of jobs: {answer.words}")
         return [from_past(job) for job in answer.read(PastJobs).jobs]
 
-    def _records(self, answer: Answer) -> list[Record]:
+    def _records(self, answer: Answer, of: Container[str] | None = None) -> list[Record]:
         if answer.status >= 400 or answer.envelope.errors:
             # Some of the list beside an error is not the whole list.
             raise Unavailable(f"{self._rest.where} could not list the jobs: {answer.words}")
         if _says_unchanged(answer):
             raise Unavailable(f"{self._rest.where} says that no job changed, though nobody asked that")
-        return [from_live(job) for job in answer.read(LiveJobs).jobs]
+        jobs = answer.read(LiveJobs).jobs
+        return [from_live(job) for job in jobs if of is None or str(integer(job.array_job_id) or job.job_id) in of]
 
     async def _time_at(self, began: float) -> int:
         """

@@ -162,7 +162,7 @@ class Observer:
 
     async def _read(self, ids: set[str]) -> dict[str, list[Record]]:
         if len(ids) > MANY:
-            return _by_id(await self._cluster.live())
+            return _by_id(await self._cluster.live(ids))
         found: dict[str, list[Record]] = {}
         for number in sorted(ids, key=int):
             found[number] = await self._one(number)
