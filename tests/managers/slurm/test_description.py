@@ -18,9 +18,10 @@ from bascule.managers.slurm.marker import marker_of, never_began, report_from
 from bascule.managers.slurm.note import comment_of, note_of
 from bascule.managers.slurm.options import JobOptions, TargetOptions
 from bascule.managers.slurm.records import Record
+from bascule.managers.slurm.submitting import Submitter
 from bascule.managers.slurm.versions import NEWEST_FIRST
 from bascule.managers.slurm.wrapper import wrapped
-from bascule.model import Array, Duration, Job, JobSpec, Phase, Quantity, Resources, Run, TargetRef, Warn
+from bascule.model import Adopt, Array, Duration, Job, JobSpec, Phase, Quantity, Resources, Run, TargetRef, Warn
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 NEW, OLD = NEWEST_FIRST[0], NEWEST_FIRST[-1]
@@ -252,6 +253,14 @@ class TestForms:
         assert not [f.alias for f in TargetOptions.model_fields.values() if f"`{f.alias}`" not in text]
 
 
+class TestAdopting:
+    def test_a_job_that_is_adopted_needs_nothing_to_run(self):
+        spec = JobSpec(TargetRef("hpc"), adopt=Adopt("4711"))
+        options = TargetOptions.model_validate({})
+
+        Submitter(None, None, None, None, options, None).check(Job("default", "train", "uid", spec))
+
+
 class TestWrapper:
     @pytest.mark.parametrize(
         "script",
@@ -288,6 +297,14 @@ class TestWrapper:
         assert not never_began(root, "key")
         remove(root, f"{root}/.bascule/key")
         assert never_began(root, "key")
+
+    def test_a_second_user_of_the_same_shared_folder_can_mark_too(self, tmp_path):
+        text = wrapped("#!/bin/sh\ntrue\n", (), marks=f"{tmp_path}/.bascule/key")
+
+        subprocess.run(["sh", "-c", text], check=True, env={"SLURM_JOB_ID": "7", "PATH": "/usr/bin:/bin"})
+
+        assert 0o1777 == (tmp_path / ".bascule").stat().st_mode & 0o7777
+        assert 0o755 == (tmp_path / ".bascule" / "key").stat().st_mode & 0o7777
 
 
 class TestFolder:

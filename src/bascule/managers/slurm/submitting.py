@@ -41,7 +41,9 @@ class Submitter:
         self._root = root
 
     def check(self, job: Job) -> None:
-        """Raise `Mistake` where Slurm cannot take *job*."""
+        """Raise `Mistake` where Slurm cannot take *job*; one that is adopted is there already."""
+        if job.spec.adopt is not None:
+            return
         wanted = wanted_by(job, self._options, key="key", root=self._root)
         known = self._discovery.known
         if known is not None:

@@ -32,6 +32,8 @@ script=$(command -p mktemp "${TMPDIR:-/tmp}/bascule-XXXXXXXX") || exit 1"""
 _MARKED = """\
 umask 022
 marks={marks}
+# All users of the folder share the one above it, as they do /tmp: whoever comes first makes it for all.
+command -p mkdir -m 1777 "${{marks%/*}}" 2>/dev/null
 command -p mkdir -p "$marks" || exit 1
 task=${{SLURM_ARRAY_TASK_ID:-0}}
 script=$marks/script.$task"""
