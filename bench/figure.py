@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
 
 Direction = Literal["more", "less"]
 
@@ -30,6 +30,24 @@ class Figure:
     parts: Mapping[str, float] = field(default_factory=dict)
     series: Mapping[str, list[tuple[float, float]]] = field(default_factory=dict)
     remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A figure, and the machine that it was measured on."""
+
+    figure: Figure
+    machine: Mapping[str, str]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, plain: dict[str, Any]) -> Self:
+        """Read what `plain` made."""
+        figure = plain["figure"]
+        return cls(Figure(**{**figure, "values": tuple(figure["values"])}), plain["machine"])
 
 
 GOALS = (

@@ -42,6 +42,7 @@ class Connection:
         clock: Clock,
         wake: Callable[[Ref], None],
         luck: Random,
+        listed: asyncio.Event,
     ) -> None:
         limits = target.spec.limits
         rest = limits.poll_interval.total_seconds() if limits.poll_interval else None
@@ -56,6 +57,7 @@ class Connection:
         self._platform = platform
         self._clock = clock
         self._wake = wake
+        self._listed = listed
         self._waiting: dict[Ref, None] = {}
         self._probe = asyncio.Event()
         self._written = target.status
@@ -64,10 +66,15 @@ class Connection:
         """Watch, and look for a silent target until it answers; until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.monitor.run(), name=f"monitor {self.target.name}")
+                tasks.create_task(self._watch(), name=f"monitor {self.target.name}")
                 tasks.create_task(self._look_for_silent_target(), name=f"probe {self.target.name}")
         finally:
             await self.manager.aclose()
+
+    async def _watch(self) -> None:
+        # A look at the first few jobs would only keep the one at all of them waiting.
+        await self._listed.wait()
+        await self.monitor.run()
 
     def wait_for(self, ref: Ref) -> None:
         """Note that *ref* waits for this target, to be woken when it answers."""
@@ -151,6 +158,8 @@ class Connections:
         self._want_room: dict[Ref, dict[Ref, None]] = {}
         self._lock = asyncio.Lock()
         self._group: asyncio.TaskGroup | None = None
+        self.listed = asyncio.Event()
+        """Set once what lives from before is known; nothing is observed until then."""
 
     async def run(self) -> None:
         """Own the connections' tasks until cancelled; they end with it."""
@@ -178,7 +187,13 @@ class Connections:
                 await self._close(key)
             manager = await self._connect(target, namespace)
             made = Connection(
-                target, manager, platform=self._platform, clock=self._clock, wake=self._wake, luck=self._luck
+                target,
+                manager,
+                platform=self._platform,
+                clock=self._clock,
+                wake=self._wake,
+                luck=self._luck,
+                listed=self.listed,
             )
             if found is not None:
                 for ref in found.monitor.handles():

@@ -67,6 +67,7 @@ class Monitor:
         self._cursor = ""
         self._interval = self._soon
         self._failures = 0
+        self._took = 0.0
         self._hurry = asyncio.Event()
         self.polls = 0
         self.answered_at: float | None = None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bascule.connections import Connect, Connections
 from bascule.errors import Mistake
 from bascule.journal import Logger
-from bascule.model import Ref, Target
+from bascule.model import Job, Ref, Target
 from bascule.ports import Clock, Platform, Selector
 from bascule.reconcile import Reconciler, is_active
 from bascule.sweeper import sweep
@@ -53,7 +53,6 @@ class Runner:
         self._targets: dict[Ref, Ref] = {}
         self.connections = Connections(connect, platform=platform, clock=clock, wake=self.wake, luck=luck)
         self._reconciler = Reconciler(platform, self.connections, clock)
-        self._listed = asyncio.Event()
 
     async def run(self) -> None:
         """Keep everything moving until cancelled; raises `Fenced` where another driver took over."""
@@ -70,7 +69,7 @@ class Runner:
 
     async def caught_up(self) -> None:
         """Wait until every live job was looked at and every target in use was asked once."""
-        await self._listed.wait()
+        await self.connections.listed.wait()
         while len(self._queue) or not all(
             connection.reachable is not None or not len(connection.monitor) for connection in self.connections.all()
         ):
@@ -85,7 +84,7 @@ class Runner:
 
     async def _watch(self) -> None:
         async with aclosing(self._platform.watch()) as changes:  # type: ignore[type-var]
-            await self._listed.wait()
+            await self.connections.listed.wait()
             async for change in changes:
                 if change.kind == "job":
                     await self._place(change.ref)
@@ -121,7 +120,7 @@ class Runner:
                         waiting.append(job.ref)
             for ref in waiting:
                 self.wake(ref)
-            self._listed.set()
+            self.connections.listed.set()
             await self._clock.sleep(self._pace.resync)
 
     async def _take_up(self, job: Job, targets: dict[Ref, Target | None]) -> bool:
@@ -131,7 +130,7 @@ class Runner:
         Only at the start: nobody else has touched it since it was read. With 100,000 live
         jobs, a pass for each would keep what moved meanwhile waiting for a minute.
         """
-        if self._listed.is_set() or job.status.handle is None:
+        if self.connections.listed.is_set() or job.status.handle is None:
             return False
         if job.target_ref not in targets:
             targets[job.target_ref] = await self._platform.target(job.target_ref)

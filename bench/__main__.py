@@ -1,0 +1,97 @@
+"""
+Measure what Bascule costs, each figure beside its other side in the same run; as root, for the real Slurm.
+
+    python -m bench [--only NAME ...] [--tiny] [--figures FILE] [--page FILE]
+
+Writes the figures as JSON and makes the page of them; with --only, the others stay as they were.
+--tiny takes sizes that mean nothing, to see that everything runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from bascule.cli import logbook
+from bench import bulkhead, crowd, machine, page, storing, submitting, watching
+from bench.figure import GOALS, Figure, Result, meets
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Sizes(NamedTuple):
+    """How much is measured."""
+
+    submits: int = 400
+    rounds: int = 5
+    watched: int = 1000
+    seconds: float = 180.0
+    few: int = 10_000
+    many: int = 100_000
+    use: float = 90.0
+    finished: int = 1_000_000
+    table: int = 10_000
+    each: int = 100
+
+
+TINY = Sizes(submits=6, rounds=1, watched=20, seconds=4.0, few=20, many=60, use=1.0, finished=100, table=100, each=4)
+
+Measured = Callable[[Sizes], list[Figure]]
+
+MEASUREMENTS: dict[str, Measured] = {
+    "submit-held": lambda size: [submitting.measure(size.submits, size.rounds, submission="Held")],
+    "submit-direct": lambda size: [submitting.measure(size.submits, size.rounds, submission="Direct")],
+    "watching": lambda size: watching.measure(size.watched, size.seconds),
+    "crowd": lambda size: crowd.measure(size.few, size.many, size.use),
+    "accepts": lambda size: [storing.accepts(2 * size.rounds - 1, min(1.0, size.seconds))],
+    "history": lambda size: [storing.history(size.finished, size.submits, size.rounds)],
+    "bulkhead": lambda size: [bulkhead.measure(size.each, 0.05, size.rounds)],
+    "table": lambda size: [storing.table(size.table, 2 * size.rounds - 1)],
+}
+
+
+def main() -> int:
+    """Measure; return 1 where a figure is below what it must be."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--figures", type=Path, default=ROOT / "bench/figures.json")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs/benchmarks.md")
+    asked = parser.parse_args()
+    logbook.set_up(0, least=logging.ERROR)
+    results = read(asked.figures)
+    for name in asked.only:
+        began = time.monotonic()
+        print(f"== {name}", flush=True)
+        for figure in MEASUREMENTS[name](TINY if asked.tiny else Sizes()):
+            results[figure.goal] = Result(figure, machine.here())
+            print(_line(figure), flush=True)
+        print(f"   {time.monotonic() - began:.0f} s", flush=True)
+        asked.figures.write_text(json.dumps({key: result.plain() for key, result in results.items()}, indent=1) + "\n")
+    page.write(asked.page, results)
+    return int(any(not meets(goal, results[goal.name].figure, goal.least) for goal in GOALS if goal.name in results))
+
+
+def read(path: Path) -> dict[str, Result]:
+    """Return the figures of earlier runs."""
+    if not path.exists():
+        return {}
+    return {key: Result.read(plain) for key, plain in json.loads(path.read_text()).items()}
+
+
+def _line(figure: Figure) -> str:
+    goal = next(goal for goal in GOALS if goal.name == figure.goal)
+    values = ", ".join(f"{value:.3g}" for value in figure.values)
+    verdict = "aim" if meets(goal, figure, goal.aim) else "met" if meets(goal, figure, goal.least) else "BELOW"
+    parts = "".join(f"\n     {name}: {value:,.4g}" for name, value in figure.parts.items())
+    return f"   {figure.goal}: {values} {goal.unit} ({verdict}){parts}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
