@@ -179,20 +179,18 @@ def _keeps_limits(record: Record) -> Iterator[str]:
 
 def _leaves_nothing(record: Record) -> Iterator[str]:
     """No job of ours runs, waits or is held after everything is over."""
-    removed = {saved.job.status.key for saved in record.saves if saved.removed}
-    detached = {saved.job.status.key for saved in record.saves if saved.removed and _is_detached(saved)}
+    specs = {job.name: job.spec for _, job in record.story.jobs}
     for job in record.left:
-        if parts_of(job.key) is None or job.ended is not None or job.key in detached:
+        name = _name_in(job.key)
+        if parts_of(job.key) is None or job.ended is not None:
             continue
-        if job.held and job.key in removed:
-            continue  # nobody can tell any more whose it was: it never runs
-        if _cannot_be_fenced(record, job.key) and job.key in removed:
+        # Not as it was saved: who saved it may have died before it could say so.
+        is_gone = name not in record.jobs
+        if is_gone and (job.held or (specs[name].on_delete == "Detach" and record.story.asked("delete", name))):
+            continue  # let go as asked; or nobody can tell any more whose it was, and it never runs
+        if _cannot_be_fenced(record, job.key) and is_gone:
             continue  # it arrived after the end of its object
-        if (
-            job.held
-            and _name_in(job.key) in record.jobs
-            and _release_was_undone(record, record.jobs[_name_in(job.key)])
-        ):
+        if job.held and not is_gone and _release_was_undone(record, record.jobs[name]):
             continue
         yield f"{job.key} is still there as {job.id}: {job.state}{' (held)' if job.held else ''}"
 
@@ -302,6 +300,8 @@ def _cannot_be_fenced(record: Record, key: str) -> bool:
     """
     if record.story.abilities.key != "chosen":
         return False
+    if record.restored and record.story.has("restart", "delete"):
+        return True  # what the copy does not know, and the manager has forgotten, nobody knows
     over = [saved.at for saved in record.saves if saved.job.status.key == key and _is_over(saved)]
     over += [saved.at for saved in record.saves if any(old.key == key for old in saved.job.status.attempts)]
     return any(entry.at > min(over) for entry in record.ledger.of(key, "submit")) if over else False

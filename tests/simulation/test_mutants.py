@@ -18,7 +18,7 @@ NEARBY = 40
 """How many seeds from the known one on are tried: a change of the stories moves things a little."""
 
 KNOWN = {
-    "id_stored_only_after_the_reply_without_an_intent": 112,
+    "id_stored_only_after_the_reply_without_an_intent": 149,
     "released_before_the_id_is_saved": 376,
     "resubmit_on_time_out": 673,
     "an_empty_list_means_finished": 28,
@@ -42,7 +42,7 @@ KNOWN = {
     "the_sweeper_takes_everything": 0,
     "an_unknown_word_means_failed": 28,
     "all_attempts_bear_one_key": 1,
-    "a_key_of_the_process": 112,
+    "a_key_of_the_process": 467,
     "acting_though_the_disk_is_full": 94,
     "a_manager_at_rest_is_polled_as_often": 1,
     "an_answer_is_as_old_as_its_question": 2193,
