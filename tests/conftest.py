@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -21,6 +22,10 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the machine's settings out of the tests, and the tests out of the user's home."""
+    # A run in the background may have been started with these ignored, and every child would be too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     for name in [name for name in os.environ if name.startswith("BASCULE_")]:
         del os.environ[name]
     state = tempfile.mkdtemp(prefix="bascule-")  # a test that gives no home gets a throw-away one

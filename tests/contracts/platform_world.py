@@ -180,7 +180,9 @@ EVERY_FIELD_OF_STATUS = JobStatus(
     finished_at=NOON,
     tasks=Tasks(100, 40, 1, 0, 10, "17"),
     outputs=(StoredFile("a.npz", 12, "ab", "s", "k"),),
-    attempts=(Attempt(1, "k-1", "4710", Phase.FAILED, "NodeFailed", "gone", 1, 9, NOON, NOON, Tasks(3, 1, 2), "place"),),
+    attempts=(
+        Attempt(1, "k-1", "4710", Phase.FAILED, "NodeFailed", "gone", 1, 9, NOON, NOON, Tasks(3, 1, 2), "place"),
+    ),
     observed_generation=3,
     conditions=(Condition("Failed", "True", "TimedOut", "…", NOON, 3),),
     intent=Intent(NOON, NOON, held=True, tries=2),
