@@ -126,9 +126,9 @@ def listen(command: list[str], settings: dict[str, str]) -> tuple[int, str]:
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
             printed += piece
-    text = printed.decode(errors="replace").rstrip()
-    summary = re.search(r"^.*short test summary info.*\Z", text, re.MULTILINE | re.DOTALL)
-    return process.returncode, summary[0] if summary else text.rpartition("\n")[2]
+    lines = printed.decode(errors="replace").rstrip().splitlines() or [""]
+    bad = [line for line in lines if re.match(r"(\x1b\[[\d;]*m)*(FAILED|ERROR)(\x1b\[[\d;]*m)* tests/", line)]
+    return process.returncode, "\n".join([*bad, lines[-1]])
 
 
 def holds_tests(folder: Path) -> bool:

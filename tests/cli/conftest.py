@@ -7,6 +7,7 @@ A home of its own for each test, and the command: called in this process, or sta
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from pathlib import Path
 import pytest
 
 from bascule.cli.main import main
+from bascule.managers.local import cgroups
+from bascule.managers.local.spool import Spool
 
 BASCULE = [sys.executable, "-m", "bascule"]
 PATIENCE = 30.0
@@ -101,7 +104,7 @@ def command(terminal, capfd):
 
 
 def kill_all_of(home: Path) -> None:
-    """End what works for *home*: its supervisor, and the jobs in their sessions."""
+    """End what works for *home*: its supervisor, and the jobs in their sessions and cgroups."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
@@ -111,6 +114,14 @@ def kill_all_of(home: Path) -> None:
                 os.kill(int(entry.name), signal.SIGKILL)
                 if session == int(entry.name):
                     os.killpg(session, signal.SIGKILL)
+    groups = tuple(cgroups.Cgroups(where_groups_are_made(), Spool(home).place).strays())
+    cgroups.kill(groups)
+    until(lambda: cgroups.remove(groups), "the end of its cgroups")
+
+
+@functools.cache
+def where_groups_are_made() -> cgroups.Parents:
+    return cgroups.find()
 
 
 def until(happens: Callable[[], object], what: str = "it") -> None:
