@@ -13,6 +13,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
 
 from msgspec.structs import replace
@@ -37,6 +38,7 @@ class Place:
     """What a manager needs of where it is used."""
 
     clock = SystemClock()
+    home = Path("/nowhere")
 
     async def secret(self, namespace: str, name: str, key: str) -> str:
         """Return nothing: the token comes from the environment."""

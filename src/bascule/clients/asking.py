@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -27,7 +28,8 @@ class Site:
     Where a client goes, and within which bounds.
 
     *connect_within* and *answer_within* are seconds, the latter for the whole of a
-    request; *max_bytes* is for an answer's body; *sign* makes headers of the token.
+    request; *max_bytes* is for an answer's body; *sign* makes headers of the token. *pace* is the file by which all
+    processes that go there share *requests_per_second*.
     """
 
     url: str
@@ -39,6 +41,7 @@ class Site:
     answer_within: float = 30.0
     max_bytes: int = 16 * 1024 * 1024
     requests_per_second: float | None = None
+    pace: Path | None = None
     connections: int = 8
     sign: Callable[[str], Mapping[str, str]] = bearer
 

@@ -43,7 +43,7 @@ class HttpClient:
         self._is_checked = not self._literal  # aiohttp asks the resolver for names only
         self._loopback_only = self._url.scheme == "http" and not site.plaintext
         self._tls = _context(site.ca) if self._url.scheme == "https" else None
-        self._pace = Pace(site.requests_per_second)
+        self._pace = Pace(site.requests_per_second, site.pace)
         self._places = asyncio.Semaphore(site.connections)
         self._secrets = Secrets()
         self._habits = Habits()

@@ -42,6 +42,8 @@ class HandClock:
 
 
 class Place:
+    home = Path("/nowhere")
+
     def __init__(self, clock: object) -> None:
         self.clock = clock
 

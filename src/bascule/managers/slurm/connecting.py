@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 from bascule.clients.addresses import AddressPolicy
@@ -18,6 +19,10 @@ from bascule.ports import Clock
 
 class Place(Protocol):
     """What is needed of the place it is used in; `wiring.Surroundings` has more."""
+
+    @property
+    def home(self) -> Path:
+        """Return the folder that all processes share."""
 
     @property
     def clock(self) -> Clock:
@@ -48,6 +53,7 @@ def connect(target: Target, namespace: str, place: Place) -> SlurmManager:
         plaintext=spec.network.plaintext,
         max_bytes=LARGEST_ANSWER,
         requests_per_second=spec.limits.requests_per_second,
+        pace=place.home / "pace" / f"{target.namespace}.{target.name}",
         sign=sign_in.headers,
     )
     rest = Rest(HttpClient(site, tokens), sign_in, spec.url)
