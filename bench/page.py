@@ -96,11 +96,12 @@ def svg(results: Mapping[str, Result]) -> str:
         f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
         f'<text x="{LEFT}" y="16">times better than “at least” (black line); the mark is the aim</text>',
     ]
-    for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
-        out.append(
-            f'<line x1="{x(10**power):.1f}" x2="{x(10**power):.1f}" y1="{TOP - 8}" y2="{height - 6}" stroke="#ddd"/>'
-            f'<text x="{x(10**power):.1f}" y="{TOP - 12}" text-anchor="middle" fill="#555">{10**power:g}</text>'
-        )
+    powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    out.extend(
+        f'<line x1="{x(10**power):.1f}" x2="{x(10**power):.1f}" y1="{TOP - 8}" y2="{height - 6}" stroke="#ddd"/>'
+        f'<text x="{x(10**power):.1f}" y="{TOP - 12}" text-anchor="middle" fill="#555">{10**power:g}</text>'
+        for power in powers
+    )
     for number, (goal, part, value, aim) in enumerate(bars):
         y = TOP + ROW * number
         start, end = sorted((x(1.0), x(value)))
