@@ -9,7 +9,7 @@ import pytest
 from bascule.errors import Mistake, Refused, Unauthorized, Unavailable, Uncertain
 from bascule.managers.slurm import connect
 from bascule.managers.slurm.credentials import claims_of
-from bascule.model import Absent, Array, CannotTell, Duration, Found, Handle, Phase, Report, Resources
+from bascule.model import Absent, Array, CannotTell, Duration, Found, Handle, Phase, Report, Resources, Run
 from tests.managers.slurm.test_contract import MiddleWorld, NewWorld, OldRememberingWorld, OldWorld
 from tests.managers.slurm.worlds import TOKEN_NAME, HandClock, Place, target_at
 
@@ -173,6 +173,16 @@ class TestIds:
 
         assert Phase.RUNNING is report.phase
         assert Phase.CANCELLED is (await world.see(handle)).phase
+
+    async def test_what_goes_into_one_file_is_not_shown_as_output_and_error(self, new):
+        script = "#!/bin/sh\n#SBATCH -o both.log -e both.log\ntrue\n"
+        _, handle = await new.running(run=Run(script=script), output=None)
+        await new.write(handle, b"once")
+
+        output = await new.manager.read(handle, "output", 0, 100)
+        error = await new.manager.read(handle, "error", 0, 100)
+
+        assert (b"once", b"", 0) == (output.data, error.data, error.size)
 
     async def test_a_requeued_job_is_its_latest_run(self, new):
         order, handle = await new.running()

@@ -53,7 +53,7 @@ class Output:
         return await asyncio.to_thread(read_chunk, self._root, path, offset, limit)
 
     async def _path(self, handle: Handle, stream: Stream, index: int | None) -> str | None:
-        """Return where the file lies; None while that is not known yet (a name with the node in it)."""
+        """Return where the file lies; None while that is not known yet (a name with the node in it), or it is the output's."""
         wish = _Wish(handle.id, stream, index)
         if wish in self._paths:
             return self._paths[wish]
@@ -68,6 +68,8 @@ class Output:
                 return None
             if not note.output:
                 note = note_of(latest(records))
+        if stream == "error" and note.error in {"", note.output}:
+            return None  # both go into one file, which is the output: shown twice it would mislead
         path = self._filled(note, handle, stream, index, records)
         if path is not None:
             self._paths[wish] = path
