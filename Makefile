@@ -9,7 +9,7 @@ SEEDS ?= 10000
 # Two runs at once share nothing but the cache, which locks itself.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format reference simulate lock clean
+.PHONY: help demo test test-fast lint format reference simulate chaos bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,12 @@ reference: ## write the generated pages of docs/reference
 
 simulate: ## whole lives of jobs, each from a seed, on all cores; SEEDS=100000 for more of them
 	@sh tools/simulate.sh "$(PYTHON)" "$(BUILD)" "$(SEEDS)"
+
+chaos: ## kill real processes 500 times against real Slurm; KILLS=N, as root, some 40 minutes
+	@bin=$$("$(PYTHON)" tools/environment.py test) && PYTHONPATH=src:. "$$bin/python" -m tests.chaos --kills $(or $(KILLS),500)
+
+bench: ## measure what Bascule costs and write docs/benchmarks.md; as root, some 30 minutes
+	@bin=$$("$(PYTHON)" tools/environment.py test) && PYTHONPATH=src:. "$$bin/python" -m bench
 
 lock: ## pin and hash what pyproject.toml asks for
 	@sh tools/lock.sh "$(PYTHON)"

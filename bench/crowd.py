@@ -31,6 +31,8 @@ NO_TOKEN = "header.eyJzdW4iOiJhbGljZSIsImV4cCI6NDEwMjQ0NDgwMH0.signature"  # noq
 ROOT = Path(__file__).resolve().parents[1]
 ENDED = 50
 """How many jobs end while nobody drives, at most."""
+FEW = 1000
+"""So few are a trial of the code, and are looked at each second."""
 
 
 @contextmanager
@@ -61,9 +63,9 @@ def _told(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     return facts
 
 
-def target_at(url: str) -> Target:
-    """Return the target of the simulated manager, looked at every 30 s."""
-    limits = Limits(poll_interval=Duration(seconds=30))
+def target_at(url: str, *, every: int = 30) -> Target:
+    """Return the target of the simulated manager, looked at every so many seconds."""
+    limits = Limits(poll_interval=Duration(seconds=every))
     spec = TargetSpec(manager="slurm", url=url, credentials=Credentials(user="alice", env=TOKEN), limits=limits)
     return Target(namespace="default", name="hpc", uid="", spec=spec)
 
@@ -73,7 +75,7 @@ def watch(count: int, folder: Path, seconds: float) -> dict[str, float]:
     ended = min(ENDED, count // 2)
     with simulated(count) as url:
         home = folder / f"home-{count}"
-        asyncio.run(homes.make(home, target_at(url), running=count))
+        asyncio.run(homes.make(home, target_at(url, every=30 if count > FEW else 1), running=count))
         with _python("bench.driver", str(home), str(count), str(seconds)) as driver:
             fresh = _told(driver)
             use = _told(driver) if seconds else {}

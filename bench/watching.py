@@ -160,7 +160,7 @@ async def _during(relay: Relay, watch: Watch, work: object) -> dict[str, float]:
 
 async def _churn(allocations: Allocations, handles: list[Handle], watch: Watch, seconds: float) -> None:
     """End 1 % of the jobs each minute, one after the other, and begin as many."""
-    pause = 60.0 / max(1.0, len(handles) / 100)
+    pause = min(60.0 / max(1.0, len(handles) / 100), seconds / 4)
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
         await asyncio.to_thread(allocations.end, handles.pop(0))
