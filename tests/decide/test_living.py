@@ -284,6 +284,22 @@ class TestWishes:
         assert Hold(HANDLE) == held.action
         assert Unhold(HANDLE) == freed.action
 
+    @pytest.mark.parametrize("kind", ["Uncertain", "Unavailable", "Refused"])
+    def test_a_hold_that_may_have_arrived_is_lifted(self, kind):
+        """Its answer was lost, or its process died; else the job would be Held for ever."""
+        intended = decide(job(outside(Phase.QUEUED), hold=True), seen(), NOW)
+        trouble = Happened(Hold(HANDLE), Trouble(kind, "no answer"))
+        in_doubt = decide(job(intended.status, hold=True), seen(happened=trouble), NOW).status
+
+        freed = decide(job(in_doubt), seen(), NOW)
+
+        assert intended.status.holding
+        assert isinstance(freed.action, Unhold) == (kind == "Uncertain")
+
+    def test_a_hold_that_was_not_seen_to_arrive_is_asked_again(self):
+        assert Hold(HANDLE) == decide(job(outside(Phase.QUEUED, holding=True), hold=True), seen(), NOW).action
+        assert decide(job(outside(Phase.HELD, holding=True), hold=True), seen(), NOW).action is None
+
     def test_a_new_walltime_is_passed_on_once(self):
         longer = Resources(walltime=Duration.parse("2h"))
         asked = decide(job(outside(walltime=Duration.parse("1h")), resources=longer), seen(), NOW)

@@ -194,7 +194,9 @@ def _after_action(job: Job, seen: Seen, now: datetime) -> tuple[JobStatus, tuple
                 Event(now, "NotStopped", trouble.message, "Warning"),
             )
         case Hold(), Done():
-            return replace(status, holding=True), (Event(now, "HoldAsked", "asked the manager to hold it"),)
+            return status, (Event(now, "HoldAsked", "asked the manager to hold it"),)
+        case Hold(), Trouble() as trouble if trouble.kind != "Uncertain":
+            return replace(status, holding=False, message=trouble.message), ()
         case Unhold(), Done():
             return replace(status, holding=False), (Event(now, "ReleaseAsked", "asked the manager to let it go on"),)
         case Update(walltime=_), Done():
@@ -267,8 +269,10 @@ def _wish(
     if (left := release_again_in(status, abilities, now)) is not None and left <= 0 and seen.reachable:
         return Release(handle), status, Event(now, "ReleasedAgain", "is still held: the manager forgot the release")
     waits = status.phase in (Phase.QUEUED, Phase.HELD, Phase.SUBMITTING)
-    if abilities.hold and waits and job.spec.hold and not status.holding:
-        return Hold(handle), status, None
+    unseen = status.phase is Phase.QUEUED and seen.happened is None
+    if abilities.hold and waits and job.spec.hold and (unseen or not status.holding):
+        # On record before it is asked: a hold that may have arrived must be lifted one day.
+        return Hold(handle), replace(status, holding=True), None
     if abilities.hold and not job.spec.hold and status.holding:
         if status.phase is Phase.RUNNING:
             return None, replace(status, holding=False), None
