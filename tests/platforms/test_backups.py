@@ -101,6 +101,19 @@ class TestRestored:
         async with installation.run() as store:
             assert store.distrusts_before is not None
 
+    async def test_its_jobs_are_distrusted_though_the_clock_was_set_back(self, installation):
+        """
+        Else they go outside a second time: by the time of day they were made after the copy was noticed.
+        """
+        job = await installation.submit()
+        copy = installation.back_up()
+        await installation.submit()
+        installation.restore(copy)
+        installation.clock.step(timedelta(days=-1))
+
+        async with installation.run() as store:
+            assert store.distrusts_before > job.created_at
+
     async def test_it_is_noticed_by_whoever_opens_first(self, installation):
         await installation.submit()
         copy = installation.back_up()

@@ -93,7 +93,10 @@ def _distrust_a_copy(connection: sqlite3.Connection, home: Home, now: datetime) 
     # Looked at again, now that nobody writes: the first look may have fallen between two writes of a driver.
     true = _truth_behind(connection, home)
     if true is not None:
-        connection.execute("UPDATE meta SET epoch = ?, seq = ?, distrusts_before = ?", (*true, ticks_of(now)))
+        # By the clock that made them, which may have been set back since, jobs of the copy may be newer than now.
+        newest = connection.execute("SELECT max(created_at) FROM jobs").fetchone()[0] or 0
+        before = max(ticks_of(now) or 0, newest + 1)
+        connection.execute("UPDATE meta SET epoch = ?, seq = ?, distrusts_before = ?", (*true, before))
     connection.execute("COMMIT")
     if true is not None:
         true.write(home.witness, durably=True)
