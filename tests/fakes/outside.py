@@ -194,6 +194,7 @@ class Outside:
             elif job.state == "PENDING" and job.released is not None and job.released > since:
                 job.held, job.released = True, None
         self.instance += 1
+        self._move()
         self._next_id = max([99, *(int(job.id) for job in (*self.live.values(), *self.past) if job.id.isdigit())]) + 1
 
     def _expect_start(self, job: OutsideJob) -> None:
