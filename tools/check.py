@@ -28,7 +28,8 @@ MEMORY = Path("/dev/shm")
 ROOM = 2 * 1024**3
 NEEDS_NOTHING = "not (real or root or slow)"
 # Most tests wait for a process, a server or a timer for most of their time: two at once suit two cores.
-SIDE_BY_SIDE = ("--numprocesses=2", "--dist=loadgroup")
+# What is side by side in the tree stays in one process while both have work, and with it the servers that it shares.
+SIDE_BY_SIDE = ("--numprocesses=2", "--dist=worksteal")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 Fixtures for tests that talk to a real Slurm cluster.
 
 A plug-in: ``pytest_plugins = ["tests.testbed.fixtures"]`` in the root ``conftest.py``.
-Each cluster is started when the first test wants it, once a session (under xdist with
-``--dist loadgroup`` too), and is gone after it. What it is built from is built before the first test runs,
+Each cluster is started when the first test wants it, once a session (once a worker under
+xdist), and is gone after it. What it is built from is built before the first test runs,
 outside every test's time limit, and with a line on the terminal.
 
     @pytest.mark.real
@@ -39,14 +39,6 @@ HINT = "run the tests as root on Debian, with its packages within reach"
 
 _unavailable: dict[str, str] = {}
 """Why a cluster cannot be had, found out before the tests; by fixture."""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let all tests of one cluster run in the same worker of xdist."""
-    for item in items:
-        for name in CLUSTERS.keys() & set(_names_in(item)):
-            item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.hookimpl(tryfirst=True)
