@@ -40,6 +40,7 @@ class Desk:
     """A place that a manager can be made in, and that has nothing."""
 
     clock = SystemClock()
+    home = Path("/nonexistent")
 
     async def secret(self, namespace, name, key):
         raise AssertionError
