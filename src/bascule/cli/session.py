@@ -23,7 +23,7 @@ from bascule.runner import Runner
 
 T = TypeVar("T")
 
-CATCH_UP = 3.0
+CATCH_UP = 6.0
 """Seconds for which a command that reads waits until what it shows is fresh."""
 
 LEAVE_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -125,6 +125,8 @@ def _say_who_is_silent(bridge: Bridge) -> None:
     for connection in bridge.runner.connections.all() if bridge.runner else ():
         if connection.reachable is False:
             _say_silent(connection.target.name, connection.silence)
+        elif connection.reachable is None and len(connection.monitor):
+            _say_silent(connection.target.name, f"no answer yet, after {CATCH_UP:g} s")
 
 
 async def _say_who_was_silent(bridge: Bridge) -> None:
