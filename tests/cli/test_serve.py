@@ -70,7 +70,7 @@ def test_term_ends_it_and_no_job(service, terminal, command):
 
     assert 0 == service.process.returncode
     assert b"stopped by SIGTERM; the jobs go on" in err
-    assert "Running" in command("get", "jobs").out
+    until(lambda: "Running" in command("get", "jobs").out, "it runs on")
 
 
 def test_a_second_one_is_not_ready_until_it_takes_over(service, terminal):

@@ -1,6 +1,8 @@
 """Waiting for room, holds, and what is said meanwhile."""
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,19 @@ async def test_the_order_is_that_of_submission(home):
         await home.end_of(handle)
 
     assert [f"job{n}" for n in range(6)] == home.read("ran").split()
+
+
+async def test_the_order_is_that_of_submission_also_when_the_supervisor_sees_them_at_once(home):
+    await home.run("true")
+    [supervisor] = home.supervisors()
+
+    os.kill(supervisor, signal.SIGSTOP)
+    handles = [await home.submit("echo $BASCULE_JOB >>ran", name=name, **ALL) for name in "fedcba"]
+    os.kill(supervisor, signal.SIGCONT)
+    for handle in handles:
+        await home.end_of(handle)
+
+    assert [*"fedcba"] == home.read("ran").split()
 
 
 async def test_a_held_job_starts_when_it_is_let_go(home):

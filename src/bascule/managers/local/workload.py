@@ -18,6 +18,7 @@ from bascule.managers.local.queue import Waiting
 from bascule.managers.local.roll import Roll
 from bascule.managers.local.spool import Spool
 from bascule.managers.local.starter import Starter
+from bascule.managers.local.wishes import Wish
 
 _PAUSE = 5.0
 """Seconds before a disk that was full, or a machine without free processes, is tried again."""
@@ -65,7 +66,7 @@ class Workload:
 
     def take_wishes(self) -> None:
         """See to what managers want."""
-        for wish in self._spool.wishes.read():
+        for wish in self._as_submitted(self._spool.wishes.read()):
             try:
                 self._pause_unless(self._granting.see_to(wish, self._now()))
             except OSError as trouble:
@@ -76,6 +77,12 @@ class Workload:
                 self._log("wish.unknown", key=wish.key, what=wish.what, trouble=nonsense)
             failpoint("local.wish.seen")
             self._spool.wishes.grant(wish)
+
+    def _as_submitted(self, wishes: list[Wish]) -> list[Wish]:
+        """Put new orders first, the oldest of them before the others: in the queue they stand as they come."""
+        new = {wish.key: self._spool.outline(wish.key) for wish in wishes if wish.what == "new"}
+        at = {key: outline.at for key, outline in new.items() if outline is not None}
+        return sorted(wishes, key=lambda wish: (wish.what != "new", at.get(wish.key, 0.0)))
 
     def look_after(self) -> None:
         """Look at the started jobs that are due."""
