@@ -8,9 +8,6 @@ Files are small and local: what syncs goes to a thread, the rest is done on the 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,8 +22,8 @@ from bascule.managers.local.reports import ACCEPTED
 from bascule.managers.local.slots import exceeds
 from bascule.managers.local.spool import Spool
 from bascule.managers.local.submission import KEY, check_job, check_signal, need_of, order_for
-from bascule.managers.local.summon import summon
 from bascule.managers.local.tasks import task_key
+from bascule.managers.local.waking import Waker
 from bascule.model import (
     Absent,
     Answer,
@@ -46,7 +43,6 @@ from bascule.model import (
 from bascule.ports import Abilities, Order, Stream
 
 _DISK = "is the disk full, or read-only?"
-_SUMMON_AGAIN = 1.0  # seconds that a supervisor has to come up
 
 
 class LocalManager:
@@ -74,10 +70,8 @@ class LocalManager:
         self._target_options = dict(options)
         read = read_options(options, TargetOptions, "target.options")
         self._capacity = read.capacity
-        self._contain = read.cgroups
-        self._idle = idle
         self._reader = Reader(self._spool)
-        self._summoned_at: float | None = None
+        self._waker = Waker(self._spool, self._home, idle=idle, contain=read.cgroups)
 
     def check(self, job: Job) -> None:
         """Raise `Mistake` where *job* asks for something that this manager does not do."""
@@ -89,7 +83,7 @@ class LocalManager:
         if not KEY.fullmatch(order.key):
             raise Mistake(f"`{order.key}` cannot be a key here", hint="keys are of a-z, 0-9 and -")
         if not isinstance(self._answer(order.key), Absent):
-            await self._wake()
+            await self._waker.wake()
             return self._handle(order.key)
         self.check(order.job)
         too_much = exceeds(need_of(order.job), self._capacity)
@@ -99,7 +93,7 @@ class LocalManager:
                 hint="ask for less, or raise the target's `options`",
             )
         await asyncio.to_thread(self._accept, order)
-        await self._wake()
+        await self._waker.wake()
         return self._handle(order.key)
 
     async def release(self, handle: Handle) -> None:
@@ -117,13 +111,13 @@ class LocalManager:
         """Look at the states of all *handles*; see to it that a supervisor lives if one of them needs it."""
         as_of = datetime.now(UTC)
         before = self._reader.moment(handles)
-        lives = self._tell_supervisor()
+        lives = self._waker.tell()
         if lives and cursor and cursor == before:
             return Observation(as_of, unchanged=True, cursor=cursor)
         answers = {handle.id: self._answer(handle.key or handle.id) for handle in handles}
         if any(_needs_supervisor(answer) for answer in answers.values()):
             new = [key for key, answer in answers.items() if answer is ACCEPTED]
-            await self._see_to(new, lives=lives)
+            await self._waker.see_to(new, lives=lives)
         return Observation(as_of, answers, cursor=before)
 
     async def cancel(self, handle: Handle, index: int | None = None) -> None:
@@ -225,36 +219,7 @@ class LocalManager:
             self._spool.wishes.leave(key, what, instead_of=instead_of)
         except OSError as trouble:
             raise Unavailable(self._cannot_write(trouble), hint=_DISK) from trouble
-        await self._wake()
-
-    async def _see_to(self, new: Sequence[str], *, lives: bool) -> None:
-        for key in new:
-            with contextlib.suppress(OSError):
-                self._spool.wishes.leave(key, "new")  # whoever submitted it may have been killed before it could say so
-        if not lives or (new and not self._tell_supervisor()):
-            await self._summon()
-
-    async def _wake(self) -> None:
-        """Let the supervisor look; where none can be started, the next observation tries again, and says so."""
-        if not self._tell_supervisor():
-            with contextlib.suppress(Unavailable):
-                await self._summon()
-
-    def _tell_supervisor(self) -> bool:
-        try:
-            return self._spool.wake()
-        except OSError:
-            return False
-
-    async def _summon(self) -> None:
-        now = time.monotonic()
-        if self._summoned_at is not None and now - self._summoned_at < _SUMMON_AGAIN:
-            return
-        self._summoned_at = now
-        try:
-            await asyncio.to_thread(summon, self._home, idle=self._idle, contain=self._contain)
-        except (OSError, ValueError, subprocess.SubprocessError) as trouble:
-            raise Unavailable(f"`local` cannot start its supervisor: {trouble}") from trouble
+        await self._waker.wake()
 
 
 def _needs_supervisor(answer: Answer) -> bool:
