@@ -149,7 +149,9 @@ class Monitor:
         moved = [self._take(asked, one) for asked, one in zip(rounds, seen, strict=True) if not one.unchanged]
         if self._doubts or self._joined:
             self._cursor = ""  # "nothing moved" would leave those in doubt, and those that came meanwhile, as they are
-        self._adapt(took, moved=any(moved))
+        # One slow look, as the first that reads everything, is no slow manager.
+        self._adapt(min(took, self._took), moved=any(moved))
+        self._took = took
         return True
 
     def _rounds(self) -> list[dict[str, tuple[Ref, _Tracked]]]:

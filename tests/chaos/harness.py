@@ -180,7 +180,7 @@ class Chaos:
     def _point(self) -> tuple[str, str]:
         """Choose where, and at which visit."""
         name = self._luck.choice(self._points)
-        often = 12 if name.startswith("store") or name == "core.saved" else 3
+        often = 6 if name.startswith("store") or name == "core.saved" else 2
         return name, f"{name}:{self._luck.randint(1, often)}"
 
     def _kill_one(self) -> None:
@@ -190,7 +190,7 @@ class Chaos:
             name, point = self._point()
         process = self._serve(point)
         # A point that nobody comes to is a moment of chance too.
-        patience = 4.0 if point else self._luck.uniform(0.6, 2.5)
+        patience = 6.0 if point else self._luck.uniform(0.6, 2.5)
         try:
             process.wait(patience)
         except subprocess.TimeoutExpired:

@@ -105,6 +105,18 @@ class TestPolls:
 
         assert len(table.asked) < 7200 / 180
 
+    async def test_one_slow_look_is_no_slow_manager(self):
+        """The first look after a start reads everything, and may take long: what comes next must not wait for that."""
+        table = Table(FakeClock())
+        table.takes = 20.0
+
+        async with watching(table, jobs=1):
+            await asyncio.sleep(10)
+            table.takes = 0.1
+            await asyncio.sleep(50)
+
+        assert len(table.asked) >= 3
+
 
 class TestNews:
     loop_factory = VirtualLoop
