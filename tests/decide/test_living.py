@@ -284,17 +284,27 @@ class TestWishes:
         assert Hold(HANDLE) == held.action
         assert Unhold(HANDLE) == freed.action
 
-    @pytest.mark.parametrize("kind", ["Uncertain", "Unavailable", "Refused"])
-    def test_a_hold_that_may_have_arrived_is_lifted(self, kind):
+    def test_a_hold_that_may_have_arrived_is_lifted(self):
         """Its answer was lost, or its process died; else the job would be Held for ever."""
         intended = decide(job(outside(Phase.QUEUED), hold=True), seen(), NOW)
-        trouble = Happened(Hold(HANDLE), Trouble(kind, "no answer"))
+        trouble = Happened(Hold(HANDLE), Trouble("Uncertain", "no answer"))
         in_doubt = decide(job(intended.status, hold=True), seen(happened=trouble), NOW).status
 
         freed = decide(job(in_doubt), seen(), NOW)
 
         assert intended.status.holding
-        assert isinstance(freed.action, Unhold) == (kind == "Uncertain")
+        assert isinstance(freed.action, Unhold)
+
+    def test_a_hold_that_fails_again_and_again_writes_nothing(self):
+        """Each write wakes the job, which would ask without a pause."""
+        trouble = Happened(Hold(HANDLE), Trouble("Refused", "not now"))
+        first = decide(job(outside(Phase.QUEUED, holding=True), hold=True), seen(happened=trouble), NOW)
+        asked = decide(job(first.status, hold=True), seen(), NOW)
+        again = decide(job(asked.status, hold=True), seen(happened=trouble), NOW)
+
+        assert Hold(HANDLE) == asked.action
+        assert first.status == asked.status == again.status
+        assert 30 == again.look_again_in
 
     def test_a_hold_that_was_not_seen_to_arrive_is_asked_again(self):
         assert Hold(HANDLE) == decide(job(outside(Phase.QUEUED, holding=True), hold=True), seen(), NOW).action

@@ -195,8 +195,6 @@ def _after_action(job: Job, seen: Seen, now: datetime) -> tuple[JobStatus, tuple
             )
         case Hold(), Done():
             return status, (Event(now, "HoldAsked", "asked the manager to hold it"),)
-        case Hold(), Trouble() as trouble if trouble.kind != "Uncertain":
-            return replace(status, holding=False, message=trouble.message), ()
         case Unhold(), Done():
             return replace(status, holding=False), (Event(now, "ReleaseAsked", "asked the manager to let it go on"),)
         case Update(walltime=_), Done():
