@@ -280,6 +280,8 @@ def _may_be_lost(record: Record, job: Job) -> bool:
         return True  # started anew: what it ran before cannot be told from what it never got
     if not story.abilities.history and story.purge_after is not None and "cannot tell" in job.status.message:
         return True  # what is not in the live view may have been purged: it was Unknown as long as its owner allows
+    if story.has("wander") and "cannot tell" in job.status.message:
+        return True  # a clock that jumps brings a deadline near
     if not story.abilities.history and record.ledger.of(key, "purge"):
         return True
     return any(entry.note != "requeued" for entry in record.ledger.of(key, "forgotten", "killed"))
