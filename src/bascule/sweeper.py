@@ -52,5 +52,4 @@ def is_orphan(stray: Stray, job: Job) -> bool:
         return status.phase.is_final
     if not stray.held:
         return False
-    # A later attempt than is on record is of a time before a backup was restored: nobody will release it.
-    return parts.attempt < status.attempt or status.phase.is_final
+    return parts.attempt < status.attempt or (parts.attempt == status.attempt and status.phase.is_final)

@@ -188,6 +188,8 @@ def _leaves_nothing(record: Record) -> Iterator[str]:
         is_gone = name not in record.jobs
         if is_gone and (job.held or (specs[name].on_delete == "Detach" and record.story.asked("delete", name))):
             continue  # let go as asked; or nobody can tell any more whose it was, and it never runs
+        if record.restored and job.held and not is_gone and _attempt_in(job.key) > record.jobs[name].status.attempt:
+            continue  # of an attempt that the copy does not know: it is held, and nobody's
         if _cannot_be_fenced(record, job.key) and is_gone:
             continue  # it arrived after the end of its object
         if job.held and not is_gone and _release_was_undone(record, record.jobs[name]):
@@ -316,3 +318,8 @@ def _is_over(saved: Saved) -> bool:
 def _name_in(key: str) -> str:
     parts = parts_of(key)
     return parts.name if parts else key
+
+
+def _attempt_in(key: str) -> int:
+    parts = parts_of(key)
+    return parts.attempt if parts else 0
