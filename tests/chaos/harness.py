@@ -169,13 +169,14 @@ class Chaos:
     # Ends
 
     def _serve(self, failpoint: str = "") -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "bascule", "serve", "--no-http", "--home", str(self._home)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": "src", "BASCULE_FAILPOINT": failpoint},
-            stdout=subprocess.DEVNULL,
-            stderr=(self._home.parent / "serve.log").open("ab"),
-        )
+        with (self._home.parent / "serve.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "bascule", "serve", "--no-http", "--home", str(self._home)],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": "src", "BASCULE_FAILPOINT": failpoint},
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
 
     def _point(self) -> tuple[str, str]:
         """Choose where, and at which visit."""
