@@ -12,6 +12,8 @@ from bascule.cli.exits import CLOSED_PIPE, Exit
 from tests.cli.conftest import BASCULE, read_until, until
 from tests.cli.screens import take_terminal
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def running(terminal):
@@ -29,7 +31,7 @@ class TestSignals:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
     def test_it_detaches_and_says_how_to_come_back(self, running, terminal, command, number):
         running.send_signal(number)
-        _, err = running.communicate(timeout=10)
+        _, err = running.communicate(timeout=30)
 
         assert 128 + number == running.returncode
         assert b"detached from job/job: it goes on by itself\n" in err
@@ -38,7 +40,7 @@ class TestSignals:
 
     def test_one_comes_back_for_the_result(self, running, terminal, command):
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=10)
+        running.communicate(timeout=30)
         (terminal.folder / "end").touch()
 
         again = command("run", "job.sh")
@@ -56,7 +58,7 @@ class TestSignals:
         read_until(process, b"begun\n")
 
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=30)
 
         assert b"job/a: it goes on by itself; its deadlines would need somebody who drives this home" in err
         assert b"job/b: it is not submitted (waits for job `a`" in err
@@ -99,7 +101,7 @@ class TestSignals:
         read_line(process, b"cancelling")
 
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=5)
+        process.communicate(timeout=30)
 
         assert -signal.SIGINT == process.returncode
 
@@ -118,7 +120,7 @@ class TestPipes:
 
         process.stdout.close()
         err = process.stderr.read()
-        process.wait(timeout=10)
+        process.wait(timeout=30)
 
         assert CLOSED_PIPE == process.returncode
         assert b"Traceback" not in err
@@ -178,7 +180,7 @@ class TestKill:
         until(lambda: (terminal.home / "bascule.db").exists() and "Running" in command("get", "jobs", "--cached").out)
 
         os.close(leader)
-        process.wait(timeout=10)
+        process.wait(timeout=30)
 
         assert 128 + signal.SIGHUP == process.returncode
         assert "Running" == phase_of(command)
