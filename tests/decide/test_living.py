@@ -228,13 +228,24 @@ class TestStop:
 
         assert (Phase.FAILED, Reason.TIMED_OUT) == (plan.status.phase, plan.status.reason)
 
-    def test_a_suspend_that_was_taken_back_in_time_leaves_no_trace(self):
-        """Else the job says Cancelling for ever, and a lost node gets it no second attempt."""
-        stop = Stop(StopCause.SUSPEND, since=ago(minutes=1))
+    def test_a_suspend_that_was_taken_back_in_time_does_nothing(self):
+        """Else the job says Stopping for ever, and a lost node gets it no second attempt."""
+        stopping = outside(stop=Stop(StopCause.SUSPEND, since=ago(minutes=1)), reason=Reason.STOPPING)
 
-        plan = decide(job(outside(stop=stop, reason=Reason.CANCELLING)), seen(), NOW)
+        plan = decide(job(stopping), seen(), NOW)
+        lost = told(NODE_FAILED, plan.status, retry=Retry(limit=1))
 
-        assert (None, "", None) == (plan.status.stop, plan.status.reason, plan.action)
+        assert ("", None) == (plan.status.reason, plan.action)
+        assert (Phase.PENDING, Reason.RETRYING) == (lost.status.phase, lost.status.reason)
+
+    def test_a_suspend_that_was_taken_back_too_late_gets_a_new_attempt(self):
+        """The process died after it had asked, and before that was on record."""
+        stopping = outside(stop=Stop(StopCause.SUSPEND, since=ago(minutes=1)))
+        resumed = decide(job(stopping), seen(), NOW).status
+
+        plan = told(Report(Phase.CANCELLED, state="CANCELLED"), resumed)
+
+        assert (Phase.PENDING, 2) == (plan.status.phase, plan.status.attempt)
 
     def test_the_running_deadline_is_ours(self):
         limits = Deadlines(running=Duration.parse("5m"))

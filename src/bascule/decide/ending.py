@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from bascule.decide.plan import Forget, Plan, Seen
-from bascule.model import Attempt, Event, Job, JobStatus, Phase, Reason, Source, StopCause
+from bascule.model import Attempt, Event, Job, JobStatus, Phase, Reason, Source, Stop, StopCause
 
 ATTEMPTS_KEPT = 5
 FIRST_RETRY = 5.0
@@ -79,10 +79,15 @@ def over(job: Job, seen: Seen, now: datetime) -> Plan:
     return Plan(status=status, remove=True)
 
 
+def is_taken_back(job: Job, stop: Stop) -> bool:
+    """Tell whether nobody wants *stop* any more, and the manager is not known to have been asked."""
+    return stop.cause is StopCause.SUSPEND and stop.asked_at is None and not job.spec.suspend
+
+
 def _may_retry(job: Job, ended: JobStatus) -> bool:
     return (
         ended.phase is Phase.FAILED
-        and ended.stop is None
+        and (ended.stop is None or is_taken_back(job, ended.stop))
         and not job.spec.cancel
         and job.spec.adopt is None
         and job.deleted_at is None

@@ -232,8 +232,8 @@ def _next(job: Job, status: JobStatus, handle: Handle, seen: Seen, now: datetime
             return Plan(status=status, action=Cancel(handle))
         return Plan(status=status, look_again_in=max(left, 1.0) if not failed else retry_after)
     if status.stop is not None:
-        # Taken back before the manager was asked: whatever happens now is the job's own doing.
-        status = replace(status, stop=None, reason="")
+        # Taken back. It stays on record: a process that died may have asked, and then a cancellation is ours.
+        status = replace(status, reason="")
     if status.phase is Phase.UNKNOWN:
         waits.append(CANNOT_TELL_AGAIN)
         return Plan(status=status, look_again_in=min(waits))
