@@ -49,7 +49,9 @@ def _starts_once(record: Record) -> Iterator[str]:
 def _ends(record: Record) -> Iterator[str]:
     """Every job comes to its end, and every cancellation and deletion too."""
     for name, job in record.jobs.items():
-        if not job.status.phase.is_final and not _release_was_undone(record, job):
+        waits_for = [record.jobs[after.job] for after in job.spec.after if after.job in record.jobs]
+        excused = any(_release_was_undone(record, one) for one in (job, *waits_for))
+        if not job.status.phase.is_final and not excused:
             yield f"{name} is still {job.status.phase} ({job.status.reason}: {job.status.message})"
         elif job.deleted_at is not None:
             yield f"{name} was deleted and is still there"
