@@ -34,13 +34,13 @@ class Sizes(NamedTuple):
     seconds: float = 180.0
     few: int = 10_000
     many: int = 100_000
-    use: float = 90.0
+    looks: int = 3
     finished: int = 1_000_000
     table: int = 10_000
     each: int = 100
 
 
-TINY = Sizes(submits=6, rounds=1, watched=20, seconds=4.0, few=20, many=60, use=1.0, finished=100, table=100, each=4)
+TINY = Sizes(submits=6, rounds=1, watched=20, seconds=4.0, few=20, many=60, looks=1, finished=100, table=100, each=4)
 
 Measured = Callable[[Sizes], list[Figure]]
 
@@ -48,7 +48,7 @@ MEASUREMENTS: dict[str, Measured] = {
     "submit-held": lambda size: [submitting.measure(size.submits, size.rounds, submission="Held")],
     "submit-direct": lambda size: [submitting.measure(size.submits, size.rounds, submission="Direct")],
     "watching": lambda size: watching.measure(size.watched, size.seconds),
-    "crowd": lambda size: crowd.measure(size.few, size.many, size.use),
+    "crowd": lambda size: crowd.measure(size.few, size.many, size.looks),
     "accepts": lambda size: [storing.accepts(2 * size.rounds - 1, min(1.0, size.seconds))],
     "history": lambda size: [storing.history(size.finished, size.submits, size.rounds)],
     "bulkhead": lambda size: [bulkhead.measure(size.each, 0.05, size.rounds)],

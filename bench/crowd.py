@@ -31,6 +31,7 @@ NO_TOKEN = "header.eyJzdW4iOiJhbGljZSIsImV4cCI6NDEwMjQ0NDgwMH0.signature"  # noq
 ROOT = Path(__file__).resolve().parents[1]
 ENDED = 50
 """How many jobs end while nobody drives, at most."""
+INTERVAL = 30
 FEW = 1000
 """So few are a trial of the code, and are looked at each second."""
 
@@ -63,22 +64,22 @@ def _told(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     return facts
 
 
-def target_at(url: str, *, every: int = 30) -> Target:
+def target_at(url: str, *, every: int = INTERVAL) -> Target:
     """Return the target of the simulated manager, looked at every so many seconds."""
     limits = Limits(poll_interval=Duration(seconds=every))
     spec = TargetSpec(manager="slurm", url=url, credentials=Credentials(user="alice", env=TOKEN), limits=limits)
     return Target(namespace="default", name="hpc", uid="", spec=spec)
 
 
-def watch(count: int, folder: Path, seconds: float) -> dict[str, float]:
+def watch(count: int, folder: Path, looks: int) -> dict[str, float]:
     """Let a process watch *count* jobs; kill it, let some jobs end, and start it again."""
     ended = min(ENDED, count // 2)
     with simulated(count) as url:
         home = folder / f"home-{count}"
-        asyncio.run(homes.make(home, target_at(url, every=30 if count > FEW else 1), running=count))
-        with _python("bench.driver", str(home), str(count), str(seconds)) as driver:
+        asyncio.run(homes.make(home, target_at(url, every=INTERVAL if count > FEW else 1), running=count))
+        with _python("bench.driver", str(home), str(count), str(looks)) as driver:
             fresh = _told(driver)
-            use = _told(driver) if seconds else {}
+            use = _told(driver) if looks else {}
         urllib.request.urlopen(urllib.request.Request(f"{url}/end/{ended}", method="POST")).close()  # noqa: S310 - ours
         began = time.perf_counter()
         with _python("bench.driver", str(home), str(count - ended), "0") as driver:
@@ -100,11 +101,11 @@ def _ended(home: Path) -> int:
         return int(database.execute("SELECT count(*) FROM jobs WHERE live = 0").fetchone()[0])
 
 
-def measure(few: int = 10_000, many: int = 100_000, seconds: float = 90.0) -> list[Figure]:
+def measure(few: int = 10_000, many: int = 100_000, looks: int = 3) -> list[Figure]:
     """Return the rows for memory, processor and recovery."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        small = watch(few, Path(folder), 0.0)
-        large = watch(many, Path(folder), seconds)
+        small = watch(few, Path(folder), 0)
+        large = watch(many, Path(folder), looks)
     slope = (large["rss"] - small["rss"]) / (many - few) / 1024
     memory = Figure(
         "memory",
@@ -114,9 +115,14 @@ def measure(few: int = 10_000, many: int = 100_000, seconds: float = 90.0) -> li
     )
     crowd = Figure(
         "crowd",
-        (many * 0.5 / large["use"],),
-        {"live jobs": many, "use of one core": large["use"], "looks": large["polls"], "in seconds": large["seconds"]},
-        remark="in proportion from the use that was measured",
+        (many * 0.5 * INTERVAL / large["cpu"],),
+        {
+            "live jobs": many,
+            "seconds of a processor for each look at them, all other work of the process included": large["cpu"],
+            "looks": looks,
+            "in seconds": large["seconds"],
+        },
+        remark="in proportion: half of 30 s of a processor, through what a look costs",
     )
     recovery = Figure(
         "recovery",

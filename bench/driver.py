@@ -1,9 +1,9 @@
 """
 A process that drives a home, and tells in JSON lines how it fares.
 
-    python -m bench.driver HOME LIVE SECONDS
+    python -m bench.driver HOME LIVE LOOKS
 
-First a line once all LIVE jobs were observed by a look that began after the last was known; then what SECONDS more cost.
+First a line once all LIVE jobs were observed by a look that began after the last was known; then what LOOKS more cost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bascule.cli import logbook
 from bascule.monitor import Monitor
 
 
-async def main(home: Path, live: int, seconds: float) -> None:
+async def main(home: Path, live: int, looks: int) -> None:
     """Drive; tell; go on until killed."""
     logbook.set_up(0, least=logging.ERROR)
     async with connect(home) as bridge:
@@ -32,12 +32,12 @@ async def main(home: Path, live: int, seconds: float) -> None:
         assert runner is not None
         await runner.caught_up()
         _tell(fresh=True, polls=monitor.polls, rss=_rss(), watched=len(monitor))
-        if seconds:
+        if looks:
             await _next_answer(monitor)  # the first look reads everything, the others what moved
-            began, cpu, polls = time.perf_counter(), time.process_time(), monitor.polls
-            await asyncio.sleep(seconds)
-            took = time.perf_counter() - began
-            _tell(use=(time.process_time() - cpu) / took, polls=monitor.polls - polls, seconds=took, rss=_rss())
+            began, cpu = time.perf_counter(), time.process_time()
+            for _ in range(looks):
+                await _next_answer(monitor)
+            _tell(cpu=(time.process_time() - cpu) / looks, seconds=time.perf_counter() - began)
         await asyncio.sleep(3600)
 
 
@@ -69,4 +69,4 @@ def _tell(**facts: object) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
