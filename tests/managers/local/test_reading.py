@@ -13,6 +13,7 @@ from tests.managers.local.homes import wait_for
 
 async def test_output_is_read_live_and_in_pieces(home):
     handle = await home.submit("echo one; while [ ! -f go ]; do sleep 0.02; done; echo two")
+    await home.becomes(handle, Phase.RUNNING)
     await home.wrote("job.out", "one\n")
     first = await home.manager.read(handle, "output", 0, 100)
     (home.work / "go").touch()
