@@ -24,7 +24,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from bascule.bridge import connect
+from bascule.bridge import Bridge, connect
 from bascule.model import (
     Credentials,
     Job,
@@ -50,6 +50,7 @@ TOKEN = "CHAOS_SLURM_TOKEN"
 FAILPOINTS = re.compile(r"failpoint\(f?\"((?:core|store)\.[^\"]*)\"\)")
 ACTIONS = ("submit", "release", "find", "cancel")
 NOTHING_MOVES = 60.0
+LONGEST_REST = 600.0
 SETTLES = 8.0
 """Longer than a request of a dead process may still be on its way: see MESSAGE_TIMEOUT."""
 SLURM_CONF = "MessageTimeout=4"
@@ -78,6 +79,7 @@ class Outcome:
     restarts: int = 0
     at: Counter[str] = field(default_factory=Counter)
     jobs: int = 0
+    end: str = ""
     verdict: Verdict = field(default_factory=Verdict)
 
     def words(self) -> str:
@@ -87,6 +89,7 @@ class Outcome:
             f"{self.kills} kills, {self.freezes} of them of a process that had been frozen and replaced",
             f"{self.restarts} restarts of slurmctld; {self.jobs} jobs, {verdict.runs} attempts ran",
             "ended at: " + ", ".join(f"{name} {count}" for name, count in sorted(self.at.items())),
+            self.end,
             f"faults: {len(verdict.faults)}; excused, as Slurm's own doing: {len(verdict.excused)}",
         ]
         return "\n".join([*lines, *verdict.faults, *(f"excused: {words}" for words in verdict.excused)])
@@ -133,7 +136,7 @@ class Chaos:
             credentials=Credentials(user=self._cluster.user, env=TOKEN),
             files=TargetFiles(root=str(self._cluster.jobs_dir)),
             options={"settleSeconds": SETTLES},
-            limits=Limits(active_jobs=40),
+            limits=Limits(active_jobs=120),
         )
         async with open_store(self._home, SystemClock()) as store:
             await store.put_target(Target(namespace="default", name="hpc", uid="", spec=spec))
@@ -254,7 +257,10 @@ class Chaos:
         pace = Pace(first_sweep=2.0, sweep=3.0)
         async with connect(self._home, pace=pace) as bridge:
             jobs, since, quiet = [], time.monotonic(), 0
-            while time.monotonic() - since < NOTHING_MOVES and quiet < 2:
+            latest = since + LONGEST_REST
+            while (time.monotonic() - since < NOTHING_MOVES or _looks(bridge) < 3) and quiet < 2:
+                if time.monotonic() > latest:
+                    break
                 await asyncio.sleep(3.5)
                 now = [job async for job in bridge.store.list(Selector())]
                 if [job.version for job in now] != [job.version for job in jobs]:
@@ -265,7 +271,19 @@ class Chaos:
                 # Once more, so that the sweeper has passed since the last job ended.
                 quiet += not await asyncio.to_thread(self._cluster.run, "squeue", "-h", "-o", "%A")
             records = await asyncio.to_thread(self._cluster.records)
+            for connection in bridge.runner.connections.all() if bridge.runner else ():
+                monitor = connection.monitor
+                self.outcome.end = (
+                    f"at the end {len(monitor)} jobs were watched, after {monitor.polls} looks;"
+                    f" reachable: {connection.reachable} {connection.silence}"
+                )
         self.outcome.verdict = judge(jobs, lines_of(self._runs.read_text()), records, forgetful=self._kills_ctld)
+
+
+def _looks(bridge: Bridge) -> int:
+    """Return how often all targets were looked at by the driver that is here."""
+    connections = bridge.runner.connections.all() if bridge.runner else []
+    return min((connection.monitor.polls for connection in connections), default=0)
 
 
 def _is_stopped(process: subprocess.Popen[bytes], *, within: float) -> bool:
