@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
+from contextlib import closing
 
 import pytest
 from msgspec.structs import replace
@@ -74,9 +76,12 @@ class TestSilence:
 
 class TestStopped:
     @pytest.fixture
-    def stopped(self, driver):
-        driver.send_signal(signal.SIGSTOP)
-        until(lambda: os.waitid(os.P_PID, driver.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT), "it stops")
+    def stopped(self, driver, terminal):
+        """
+        Return the driver, stopped between two writes: in the middle of one it would hold up other writers.
+        """
+        with closing(sqlite3.connect(terminal.home / "bascule.db", timeout=0, isolation_level=None)) as other:
+            until(lambda: _stop(driver) and _may_write(other), "it is stopped between two writes")
         yield driver
         driver.send_signal(signal.SIGCONT)
 
@@ -120,3 +125,19 @@ class TestCrowd:
         assert all(out.startswith(f"job/job-{number} job-{number}-".encode()) for number, out in enumerate(outs))
         assert (0, 50) == (waited.code, waited.out.count("Succeeded"))
         assert sorted(map(str, range(50))) == sorted((terminal.folder / "ran").read_text().split())
+
+
+def _stop(process):
+    process.send_signal(signal.SIGCONT)
+    process.send_signal(signal.SIGSTOP)
+    until(lambda: os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT), "it stops")
+    return True
+
+
+def _may_write(connection):
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError:
+        return False
+    connection.execute("ROLLBACK")
+    return True

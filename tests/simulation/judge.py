@@ -50,6 +50,8 @@ def _ends(record: Record) -> Iterator[str]:
     """Every job comes to its end, and every cancellation and deletion too."""
     for name, job in record.jobs.items():
         waits_for = [record.jobs[after.job] for after in job.spec.after if after.job in record.jobs]
+        if job.status.reason == Reason.TARGET_FULL:
+            waits_for = list(record.jobs.values())
         excused = any(_release_was_undone(record, one) for one in (job, *waits_for))
         if not job.status.phase.is_final and not excused:
             yield f"{name} is still {job.status.phase} ({job.status.reason}: {job.status.message})"
@@ -263,7 +265,9 @@ def _user_holds(record: Record) -> Iterator[tuple[str, float, float]]:
 def _release_was_undone(record: Record, job: Job) -> bool:
     """Tell whether a restart undid a release, or a restore the record of a hold: such a hold is taken for its user's."""
     released = record.ledger.of(job.status.key, "release")
-    undone = record.story.has("restart") or record.restored
+    # A hold may be long on its way, too, and arrive after it was lifted.
+    late = record.story.storm > 0.0 and record.story.asked("hold", job.name)
+    undone = record.story.has("restart") or record.restored or late
     return job.status.phase is Phase.HELD and bool(undone and released)
 
 
