@@ -23,7 +23,7 @@ from bascule.managers.slurm.manager import SlurmManager
 from bascule.managers.slurm.note import Note
 from bascule.model import Handle, JobStatus, Ref, Report
 from bascule.monitor import Monitor
-from bascule.wiring import SystemClock
+from bascule.wiring import OWN_MACHINE, SystemClock
 from bench.bare import Bare
 from bench.figure import Figure
 from bench.relay import Relay
@@ -39,6 +39,7 @@ class Place:
 
     clock = SystemClock()
     home = Path("/nowhere")
+    policy = OWN_MACHINE.policy
 
     async def secret(self, namespace: str, name: str, key: str) -> str:
         """Return nothing: the token comes from the environment."""

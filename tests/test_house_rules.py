@@ -76,6 +76,18 @@ def raises_again(catch: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
+@pytest.mark.parametrize(
+    "file", [file for file in SOURCES if "managers" in file.parts], ids=lambda file: str(file.relative_to(ROOT))
+)
+def test_no_manager_decides_what_may_be_reached(file):
+    """
+    On a person's machine inner networks are open, in a cluster they are not: the place knows, by its `policy`.
+    """
+    assert not re.search(r"AddressPolicy(?:\.of)?\(|\bBorders\(", file.read_text()), (
+        "ask `place.policy(spec.network.allow)`"
+    )
+
+
 @of_each_source
 def test_a_file_holds_one_noun(file):
     assert len(lines_of(file)) <= LONGEST, "what are the two nouns in this file?"

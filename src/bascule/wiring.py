@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bascule import managers
+from bascule.clients.addresses import AddressPolicy, Borders
 from bascule.connections import Connect
 from bascule.errors import Mistake
 from bascule.model import Target
@@ -54,14 +55,22 @@ class Surroundings(Protocol):
     def clock(self) -> Clock:
         """Return the time."""
 
+    def policy(self, allow: tuple[str, ...]) -> AddressPolicy:
+        """Return which addresses a target may have whose owner allows the networks *allow*; raises `Mistake`."""
+
     async def secret(self, namespace: str, name: str, key: str) -> str:
         """Return one value of a secret."""
 
 
+OWN_MACHINE = Borders(inner=True)
+"""Of a place where whoever makes targets can go to its networks anyway."""
+
+
 class _Place:
-    def __init__(self, home: Path, platform: Platform, clock: Clock) -> None:
+    def __init__(self, home: Path, platform: Platform, clock: Clock, borders: Borders) -> None:
         self.home = home
         self.clock = clock
+        self.policy = borders.policy
         self._platform = platform
 
     async def secret(self, namespace: str, name: str, key: str) -> str:
@@ -98,9 +107,9 @@ def manager_named(name: str) -> ManagerModule:
     raise Mistake(f"there is no manager `{name}`", hint=hint)
 
 
-def connector(home: Path, platform: Platform, clock: Clock) -> Connect:
+def connector(home: Path, platform: Platform, clock: Clock, borders: Borders = OWN_MACHINE) -> Connect:
     """Return the function by which the core makes managers."""
-    place = _Place(home, platform, clock)
+    place = _Place(home, platform, clock, borders)
 
     async def connect(target: Target, namespace: str) -> Manager:
         return manager_named(target.spec.manager).connect(target, namespace, place)

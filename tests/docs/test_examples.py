@@ -8,7 +8,7 @@ import pytest
 
 from bascule.model import Target
 from bascule.spec import load_file
-from bascule.wiring import SystemClock, manager_named
+from bascule.wiring import OWN_MACHINE, SystemClock, manager_named
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 ENDS_WITH = {"fail.sh": 3, "timeout.yaml": 72}
@@ -41,6 +41,7 @@ class Desk:
 
     clock = SystemClock()
     home = Path("/nonexistent")
+    policy = OWN_MACHINE.policy
 
     async def secret(self, namespace, name, key):
         raise AssertionError

@@ -22,11 +22,16 @@ from bascule.errors import Mistake
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Net = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# What clouds hand credentials out at. The last three are Alibaba's, Azure's and Oracle's.
-METADATA = frozenset(
-    ipaddress.ip_address(text)
-    for text in ("169.254.169.254", "169.254.170.2", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
+# What clouds hand credentials out at: AWS's (of machines, containers, pods), Alibaba's, Azure's, Oracle's and Google's.
+METADATA = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
+        *("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254"),
+    )
 )
+_LOOPBACK = (ipaddress.IPv4Network("127.0.0.0/8"), ipaddress.IPv6Network("::1/128"))
+_LINK_LOCAL = (ipaddress.IPv4Network("169.254.0.0/16"), ipaddress.IPv6Network("fe80::/10"))
 _NEVER = tuple(ipaddress.ip_network(text) for text in ("0.0.0.0/8", "255.255.255.255/32", "::/128"))
 # The registries of special addresses (RFC 6890 and later), as blocks. Python knows them too, but each release
 # knows them otherwise: what may be reached must not change with it.
@@ -57,23 +62,33 @@ class AddressRefused(OSError):
 
 
 @dataclass(frozen=True, slots=True)
+class Guarded:
+    """A network that is opened only by an entry that lies within it, and what it is."""
+
+    net: Net
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddressPolicy:
     """
     Where a client may go: everywhere in the open internet, and where its owner says so.
 
     *inner* lets it go to loopback and private networks too: right where the owner is
-    the user, who can go there anyway. Link-local networks must be in *allow*, addresses
-    of metadata services must be in it by themselves, and nothing else opens them.
+    the user, who can go there anyway. Some networks are not opened by an entry in
+    *allow* that merely happens to hold them: metadata services, link-local networks,
+    loopback, and those in *guarded*. The entry must lie within.
     """
 
     allow: tuple[Net, ...] = ()
     inner: bool = False
+    guarded: tuple[Guarded, ...] = ()
 
     @classmethod
-    def of(cls, allow: tuple[str, ...], *, inner: bool = False) -> Self:
+    def of(cls, allow: tuple[str, ...], *, inner: bool = False, guarded: tuple[Guarded, ...] = ()) -> Self:
         """Return the policy that lets the networks *allow* be reached."""
         try:
-            return cls(tuple(ipaddress.ip_network(text) for text in allow), inner)
+            return cls(tuple(ipaddress.ip_network(text) for text in allow), inner, guarded)
         except ValueError as error:
             raise Mistake(
                 f"`network.allow` holds what is no network: {error}", hint="write it as `10.20.0.0/16`"
@@ -92,15 +107,39 @@ class AddressPolicy:
         if address.is_multicast or any(address in net for net in _NEVER if net.version == address.version):
             return "an address that nobody has"
         allowed = [net for net in self.allow if net.version == address.version and address in net]
-        if address in METADATA:
-            return "" if any(net.num_addresses == 1 for net in allowed) else "a metadata service"
-        if allowed or _is_wrapping(address):
+        for guarded in (*_GUARDED, *self.guarded):
+            if guarded.net.version == address.version and address in guarded.net:
+                return "" if any(_lies_within(net, guarded.net) for net in allowed) else guarded.what
+        # Not `is_loopback`: newer Pythons say it of wrapped addresses too, which are looked at by themselves.
+        if any(net.version == address.version and address in net for net in _LOOPBACK):
+            within = any(_lies_within(net, loopback) for net in allowed for loopback in _LOOPBACK)
+            return "" if self.inner or within else "an address of this machine"
+        if allowed or self.inner or _is_wrapping(address) or _is_open(address):
             return ""
-        if address.is_link_local:
-            return "a link-local address"
-        if self.inner or _is_open(address):
-            return ""
-        return "an address of this machine" if address.is_loopback else "an inner address"
+        return "an inner address"
+
+
+_GUARDED = (
+    *(Guarded(net, "a metadata service") for net in METADATA),
+    *(Guarded(net, "a link-local address") for net in _LINK_LOCAL),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Borders:
+    """
+    What a place lets every target reach, and what it guards.
+
+    On a person's own machine its inner networks are open (*inner*). In a cluster they
+    are not, unless a target's owner names them; and what the cluster itself lives on is *guarded*.
+    """
+
+    inner: bool
+    guarded: tuple[Guarded, ...] = ()
+
+    def policy(self, allow: tuple[str, ...]) -> AddressPolicy:
+        """Return the policy for a target whose owner lets the networks *allow* be reached."""
+        return AddressPolicy.of(allow, inner=self.inner, guarded=self.guarded)
 
 
 class CheckedResolver(AbstractResolver):
@@ -170,6 +209,11 @@ def _hidden_in(address: Address) -> Iterator[Address]:
         or number >> 32 & 0xFFFFFFFF in _ISATAP
     ):
         yield last
+
+
+def _lies_within(net: Net, other: Net) -> bool:
+    """Tell whether *net* is *other*, or a part of it."""
+    return net.version == other.version and net.network_address in other and net.prefixlen >= other.prefixlen
 
 
 def _is_wrapping(address: Address) -> bool:

@@ -12,6 +12,7 @@ from bascule.clients.asking import Request
 from bascule.managers.slurm import connect
 from bascule.model import Credentials, Network, Run, Target, TargetFiles, TargetSpec
 from bascule.ports import Abilities
+from bascule.wiring import OWN_MACHINE
 from tests.contracts.manager_world import ManagerWorld
 from tests.fakes.slurmrestd.cluster import US, FakeCluster
 from tests.fakes.slurmrestd.server import TOKEN, FakeSlurmrestd
@@ -43,6 +44,7 @@ class HandClock:
 
 class Place:
     home = Path("/nowhere")
+    policy = OWN_MACHINE.policy
 
     def __init__(self, clock: object) -> None:
         self.clock = clock

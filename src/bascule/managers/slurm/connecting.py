@@ -28,6 +28,9 @@ class Place(Protocol):
     def clock(self) -> Clock:
         """Return the time."""
 
+    def policy(self, allow: tuple[str, ...]) -> AddressPolicy:
+        """Return which addresses may be reached."""
+
     async def secret(self, namespace: str, name: str, key: str) -> str:
         """Return one value of a secret."""
 
@@ -47,7 +50,7 @@ def connect(target: Target, namespace: str, place: Place) -> SlurmManager:
     tokens = tokens_of(spec.credentials, home=target.namespace, namespace=namespace, read=place.secret)
     site = Site(
         url=spec.url,
-        policy=AddressPolicy.of(spec.network.allow, inner=True),
+        policy=place.policy(spec.network.allow),
         ca=spec.tls.ca,
         server_name=spec.tls.server_name,
         plaintext=spec.network.plaintext,
