@@ -29,8 +29,8 @@ lint: ## ruff, mypy and the import contracts
 format: ## put the code into its form, and mend what can be mended safely
 	@bin=$$("$(PYTHON)" tools/environment.py test) && "$$bin/ruff" check --fix-only --quiet . && "$$bin/ruff" format .
 
-reference: ## write the generated pages of docs/reference
-	@bin=$$("$(PYTHON)" tools/environment.py test) && export PYTHONPATH=src && "$$bin/python" tools/reference.py && "$$bin/python" tools/fields.py
+reference: ## write what is generated in docs/reference and docs/managers
+	@bin=$$("$(PYTHON)" tools/environment.py test) && export PYTHONPATH=src && "$$bin/python" tools/reference.py && "$$bin/python" tools/fields.py && "$$bin/python" tools/managers.py
 
 simulate: ## whole lives of jobs, each from a seed, on all cores; SEEDS=100000 for more of them
 	@sh tools/simulate.sh "$(PYTHON)" "$(BUILD)" "$(SEEDS)"

@@ -42,13 +42,14 @@ class Abilities(Noun, frozen=True):
     submit stays Unknown. *holds*: a job can be submitted held and released. *settles*:
     how long an accepted job may stay invisible. *warns*: sends the warning signal
     itself. *volatile*: forgets its jobs when it is started anew, and `Health.instance`
-    names its run. *here*: its jobs run on this machine, and see the caller's folders.
+    names its run. *batch*: many jobs are asked for in few requests. *here*: its jobs run on this machine, and see the caller's folders.
     *walltime*: ends a job at its walltime itself; where not, the core does. *poll*: the
     intervals between two observations, when something just changed and at rest.
     """
 
     key: Literal["chosen", "searched", "none"]
     holds: bool = False
+    batch: bool = True
     history: bool = False
     arrays: bool = False
     hold: bool = False

@@ -23,7 +23,7 @@ from bascule.clients.addresses import AddressPolicy, Borders
 from bascule.connections import Connect
 from bascule.errors import Mistake
 from bascule.model import Target
-from bascule.ports import Clock, Manager, Platform
+from bascule.ports import Abilities, Clock, Manager, Platform
 
 ENTRY_POINTS = "bascule.managers"
 
@@ -78,7 +78,15 @@ class _Place:
 
 
 class ManagerModule(Protocol):
-    """What a manager's module offers."""
+    """
+    What a manager's module offers.
+
+    *abilities* are the most that it can do, for people who choose; each manager says for
+    itself what it can do where it is. What some of it depends on may stand in a mapping
+    ``conditions``, from the ability's name to a few words.
+    """
+
+    abilities: Abilities
 
     def connect(self, target: Target, namespace: str, place: Surroundings) -> Manager:
         """Return the manager of *target*, for jobs of *namespace*; raise `Mistake` where its spec is wrong. No I/O."""

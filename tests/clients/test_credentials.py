@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.clients.credentials import CommandToken, EnvToken, FileToken, renew_at
+from bascule.clients.credentials import CommandToken, EnvToken, FileToken, renew_at, tokens_from
 from bascule.errors import Unauthorized
 
 NOW = 1_000_000.0
@@ -134,6 +134,21 @@ class TestCommands:
         now[0] = NOW + 3550
         await tokens.token()
         assert 2 == program.asked
+
+    @pytest.mark.parametrize("source", ["secret", "file", "env", "command"])
+    async def test_each_source_gives_what_it_holds(self, source, tmp_path, monkeypatch):
+        async def secret():
+            return "from-secret\n"
+
+        (tmp_path / "token").write_text("from-file\n")
+        monkeypatch.setenv("BASCULE_TEST_TOKEN", "from-env")
+        named = {"secret": secret, "file": str(tmp_path / "token"), "env": "BASCULE_TEST_TOKEN"}
+        named["command"] = ("echo", "from-command")
+
+        assert f"from-{source}" == await tokens_from(**{source: named[source]}).token()
+
+    def test_no_source_is_no_token(self):
+        assert tokens_from() is None
 
     async def test_arguments_are_no_shell_line(self):
         tokens = CommandToken([sys.executable, "-c", "import sys; print(sys.argv[1])", "$HOME;x"])

@@ -442,6 +442,18 @@ class TestTokens:
             assert ["Bearer old-secret", "Bearer new-secret"] == [e.header("authorization") for e in server.exchanges]
             assert ["old-secret"] == tokens.refused
 
+    async def test_a_site_may_say_403_to_a_token_that_is_old(self):
+        tokens = Fixed("old-secret", "new-secret")
+        renews = frozenset({401, 403})
+
+        async with (
+            Server(answers(403), answers(200)) as server,
+            client_of(server, tokens, renews_on=renews) as client,
+        ):
+            assert 200 == (await client.ask(POST)).status
+
+            assert ["old-secret"] == tokens.refused
+
     async def test_two_refusals_are_told(self):
         async with Server(answers(401)) as server, client_of(server, Fixed("secret-1", "secret-2")) as client:
             with pytest.raises(Unauthorized, match=r"did not accept the credentials for the submit of `train` \(401\)"):

@@ -7,7 +7,6 @@ from bascule.model import Phase
 from tests.contracts.owed import owed_if
 
 ENOUGH = 1 << 16
-ODD = b"one\r\n\xff\x00 two"
 
 
 class Output:
@@ -19,11 +18,11 @@ class Output:
         No decoding, no line ends changed, no byte lost.
         """
         _, handle = await world.running()
-        await world.write(handle, ODD)
+        await world.write(handle, world.odd)
 
         chunk = await world.manager.read(handle, "output", 0, ENOUGH)
 
-        assert (ODD, 0, len(ODD)) == (chunk.data, chunk.offset, chunk.size)
+        assert (world.odd, 0, len(world.odd)) == (chunk.data, chunk.offset, chunk.size)
         assert not chunk.gone
 
     @owed_if("output", "world.write")

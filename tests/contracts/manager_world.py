@@ -31,6 +31,12 @@ class ManagerWorld:
     settling: ClassVar[float] = 120.0
     """Seconds after which what has not happened will not."""
     run = Run(command=("true",))
+    tells_starts: ClassVar[bool] = True
+    """Whether the manager says when a job began; where it cannot, the core goes by its own first sight."""
+    odd: ClassVar[bytes] = b"one\r\n\xff\x00 two"
+    """What a job may print that is no text; as much of it as the manager's own way of reading output can carry."""
+    longest: ClassVar[float] = 180.0
+    """Seconds within which every call ends, whatever the other side does."""
 
     manager: Manager
     clock: Clock
@@ -89,8 +95,45 @@ class ManagerWorld:
         """Let nobody listen at the next *call*."""
 
     @not_offered
+    def delay(self, call: str) -> None:
+        """Let the next *call* go unanswered, and take effect only at `arrive`."""
+
+    @not_offered
+    async def arrive(self) -> None:
+        """Let what was delayed reach the manager now."""
+
+    @not_offered
+    def double(self, call: str) -> None:
+        """Let the next *call* reach the manager twice, as some box on the way may do."""
+
+    @not_offered
+    def reject(self, call: str) -> None:
+        """Let the manager itself say no to the next *call*."""
+
+    @not_offered
+    def stall(self, call: str) -> None:
+        """Let the next *call* be answered by nothing, for ever."""
+
+    @not_offered
+    def swell(self, call: str) -> None:
+        """Let the answer to the next *call* have no end."""
+
+    @not_offered
+    def garble(self, call: str) -> None:
+        """Let the answer to the next *call* be a success that nobody can read."""
+
+    @not_offered
     def lock(self) -> None:
         """Let the credentials be accepted no more."""
+
+    @not_offered
+    def rotate(self) -> None:
+        """Let a new credential take the old one's place, here and there."""
+
+    @not_offered
+    def requests(self) -> int:
+        """Count the requests that the manager has made so far."""
+        raise NotImplementedError
 
     # What the behaviours are written with.
 

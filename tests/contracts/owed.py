@@ -19,8 +19,8 @@ def owed_if(*needs: str) -> Callable[[F], F]:
     """
     Let a behaviour be owed only where all *needs* hold.
 
-    ``history`` and ``key=chosen`` are fields of the abilities, ``world.purge`` is a hook that the
-    world must offer; ``!`` in front turns a need round.
+    ``history`` and ``key=chosen`` are fields of the abilities, ``world.purge`` is a hook that the world
+    must offer or something that it must be; ``!`` in front turns a need round.
     """
 
     def mark(test: F) -> F:

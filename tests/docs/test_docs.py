@@ -90,6 +90,13 @@ class TestReference:
 
         assert 0 == done.returncode, done.stdout + done.stderr
 
+    def test_what_the_managers_can_do_is_described_as_it_is(self):
+        done = subprocess.run(
+            [sys.executable, ROOT / "tools" / "managers.py", "--check"], capture_output=True, text=True
+        )
+
+        assert 0 == done.returncode, done.stdout + done.stderr
+
     @pytest.mark.parametrize("word", [*Phase, *filter(None, Reason)])
     def test_every_phase_and_reason_is_explained(self, word):
         page = (DOCS / "concepts" / "jobs.md").read_text()

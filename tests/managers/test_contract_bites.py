@@ -93,6 +93,55 @@ class RetriesByItself(FakeManager):
             return await super().submit(order)
 
 
+class GivesIdsOfItsOwn(FakeManager):
+    async def submit(self, order):
+        self.abilities = replace(self.abilities, key="searched")
+        try:
+            return await super().submit(order)
+        finally:
+            self.abilities = replace(self.abilities, key="chosen")
+
+
+class TakesRefusalForSilence(FakeManager):
+    async def submit(self, order):
+        try:
+            return await super().submit(order)
+        except Refused as no:
+            raise Uncertain(no.message) from no
+
+
+class WaitsForEver(FakeManager):
+    async def submit(self, order):
+        try:
+            return await super().submit(order)
+        except Uncertain:
+            await asyncio.sleep(3600)
+            raise
+
+
+class AsksOneByOne(FakeManager):
+    async def observe(self, handles, cursor=""):
+        seen = [await super(AsksOneByOne, self).observe([handle]) for handle in handles]
+        return replace(seen[-1], answers={id_: answer for each in seen for id_, answer in each.answers.items()})
+
+
+class RemembersAbsence(FakeManager):
+    absent = ()
+
+    async def find(self, key, since, *, may_have_run=False):
+        if self.absent and self.absent[0] == key:
+            return self.absent[1]
+        answer = await super().find(key, since)
+        if isinstance(answer, Absent):
+            self.absent = key, answer
+        return answer
+
+
+class CancelsNothing(FakeManager):
+    async def cancel(self, handle, index=None):
+        await super().release(handle)
+
+
 class FindsByPrefix(FakeManager):
     async def find(self, key, since, *, may_have_run=False):
         jobs = [job for job in self.outside.living() if job.key.startswith(key)]
@@ -162,6 +211,14 @@ class ProbesLoudly(FakeManager):
         (LeavesATask, HELD, "a_cancelled_call_leaks_nothing_and_may_be_repeated", {"name": "observe"}),
         (TakesSilenceForRefusal, HELD, "a_cut_submit_is_uncertain_and_the_search_is_not", {"when": "after"}),
         (RetriesByItself, HELD, "a_cut_submit_is_uncertain_and_the_search_is_not", {"when": "after"}),
+        (GivesIdsOfItsOwn, CHOSEN, "a_submit_that_arrives_late_starts_nothing_beside_the_second", {}),
+        (GivesIdsOfItsOwn, CHOSEN, "a_submit_that_is_doubled_on_its_way_is_one_job", {}),
+        (ForgetsTheHold, HELD, "a_held_submit_that_is_doubled_starts_nothing_and_is_seen_twice", {}),
+        (CancelsNothing, HELD, "a_cancel_that_is_doubled_on_its_way_is_a_cancel", {}),
+        (TakesRefusalForSilence, HELD, "a_submit_that_the_manager_refuses_is_final_and_did_not_happen", {}),
+        (RemembersAbsence, HELD, "a_submit_that_arrives_late_is_found_from_then_on", {}),
+        (WaitsForEver, HELD, "a_call_that_is_never_answered_ends_all_the_same", {"name": "submit"}),
+        (AsksOneByOne, HELD, "many_cost_few_requests", {}),
         (FindsByPrefix, HELD, "a_longer_key_is_another_job", {}),
         (SweepsEverything, HELD, "a_sweep_lists_ours_and_no_strangers", {}),
         (ComplainsOfWhatIsOver, HELD, "cancelling_what_is_over_changes_nothing", {}),
@@ -184,5 +241,5 @@ def test_a_wrong_manager_is_found_out(wrong, abilities, rule, arguments, tmp_pat
             await getattr(contract(), f"test_{rule}")(world, **arguments)
 
     run_virtual(judged(FakeManager))
-    with pytest.raises((AssertionError, Refused, Unavailable, pytest.fail.Exception)):
+    with pytest.raises((AssertionError, Refused, Unavailable, Uncertain, TimeoutError, pytest.fail.Exception)):
         run_virtual(judged(wrong))

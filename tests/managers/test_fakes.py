@@ -10,11 +10,13 @@ from bascule.ports import Abilities
 from tests.contracts.manager import ManagerContract
 from tests.contracts.manager_world import ManagerWorld
 from tests.fakes.course import BY_HAND
-from tests.fakes.faults import REFUSED, REPLY_LOST, REQUEST_LOST
+from tests.fakes.faults import DOUBLED, HANGS, REFUSED, REJECTED, REPLY_LOST, REQUEST_LOST, late
 from tests.fakes.kinds import BLIND, CHOSEN, FORGETFUL, HELD
 from tests.fakes.manager import FakeManager
 from tests.fakes.outside import Outside
 from tests.virtual import FakeClock
+
+LATE = 300.0
 
 
 class FakeWorld(ManagerWorld):
@@ -65,8 +67,26 @@ class FakeWorld(ManagerWorld):
     def refuse(self, call):
         self.manager.faults.next(call, REFUSED)
 
+    def delay(self, call):
+        self.manager.faults.next(call, late(LATE))
+
+    async def arrive(self):
+        await self.clock.sleep(LATE)
+
+    def double(self, call):
+        self.manager.faults.next(call, DOUBLED)
+
+    def reject(self, call):
+        self.manager.faults.next(call, REJECTED)
+
+    def stall(self, call):
+        self.manager.faults.next(call, HANGS)
+
     def lock(self):
         self.outside.locked = True
+
+    def requests(self):
+        return self.manager.requests.total()
 
 
 class ChosenWorld(FakeWorld):

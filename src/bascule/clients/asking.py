@@ -29,7 +29,8 @@ class Site:
 
     *connect_within* and *answer_within* are seconds, the latter for the whole of a
     request; *max_bytes* is for an answer's body; *sign* makes headers of the token. *pace* is the file by which all
-    processes that go there share *requests_per_second*.
+    processes that go there share *requests_per_second*. *renews_on* are the statuses
+    after which a fresh token is tried once: some say 403 to one that is old.
     """
 
     url: str
@@ -44,6 +45,7 @@ class Site:
     pace: Path | None = None
     connections: int = 8
     sign: Callable[[str], Mapping[str, str]] = bearer
+    renews_on: frozenset[int] = frozenset({401})
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -121,6 +121,34 @@ class CommandToken:
         if code:
             raise Unauthorized(f"`{name}`, which prints the token, ended with {code}", hint="run it by hand to see why")
         return _clean(data, f"what `{name}` printed")
+
+
+class SecretToken:
+    """A token in a secret of the platform, which *read* knows how to get."""
+
+    def __init__(self, read: Callable[[], Awaitable[str]]) -> None:
+        self._read = read
+
+    async def token(self, *, refused: str = "") -> str:
+        """Read the secret."""
+        return (await self._read()).strip()
+
+
+def tokens_from(
+    *,
+    secret: Callable[[], Awaitable[str]] | None = None,
+    file: str | None = None,
+    env: str | None = None,
+    command: Sequence[str] | None = None,
+) -> Tokens | None:
+    """Return the source of tokens that is named; None where none is."""
+    if secret is not None:
+        return SecretToken(secret)
+    if file is not None:
+        return FileToken(file)
+    if env is not None:
+        return EnvToken(env)
+    return CommandToken(command) if command is not None else None
 
 
 def renew_at(token: str, now: float) -> float:

@@ -65,13 +65,13 @@ class HttpClient:
 
     async def ask(self, request: Request) -> Answer:
         """
-        Ask once, and once more where a fresh token is to be had after a 401.
+        Ask once, and once more where a fresh token is to be had after a 401 (`Site.renews_on`).
 
         Raises `Unavailable`, `Unauthorized` or `Uncertain`; every other status is an answer.
         """
         token = await self._token()
         answer = await self._send(request, token)
-        if answer.status == 401 and self._tokens is not None:
+        if answer.status in self._site.renews_on and self._tokens is not None:
             renewed = await self._token(refused=token)
             if renewed != token:
                 answer = await self._send(request, renewed)

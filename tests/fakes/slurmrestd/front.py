@@ -6,10 +6,11 @@ import json
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import Literal, Protocol
 
-Kind = Literal["cut before", "cut after", "status", "body", "endless", "slow"]
+Kind = Literal["cut before", "cut after", "late", "doubled", "silent", "status", "body", "endless", "slow"]
 
 
 class Fault:
@@ -27,6 +28,8 @@ class Fault:
 
 class Fake(Protocol):
     bytes_out: int
+    belated: list[Callable[[], object]]
+    """What was asked and is yet to happen, unanswered."""
 
     def fault_for(self, line: str) -> Fault | None: ...
 
@@ -54,7 +57,15 @@ def handler_for(fake: Fake) -> Callable[..., BaseHTTPRequestHandler]:
             if fault is not None and fault.kind == "cut before":
                 return
             headers = {name.lower(): value for name, value in self.headers.items()}
-            if fault is None or fault.kind == "cut after":
+            if fault is not None and fault.kind == "silent":
+                self.rfile.read(1)  # until the client leaves
+                return
+            if fault is not None and fault.kind == "late":
+                fake.belated.append(partial(fake.answer, self.command, self.path, headers, body))
+                return
+            if fault is not None and fault.kind == "doubled":
+                fake.answer(self.command, self.path, headers, body)
+            if fault is None or fault.kind in {"cut after", "doubled"}:
                 status, answer = fake.answer(self.command, self.path, headers, body)
             else:
                 status, answer = fault.status, fault.body

@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from collections import Counter
+from collections.abc import Callable
 from http.server import ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
@@ -30,6 +31,8 @@ class FakeSlurmrestd:
         self.old = version == shapes.OLD
         self.locked = False
         self.faults: list[Fault] = []
+        self.belated: list[Callable[[], object]] = []
+        self.token = TOKEN
         self.crimes: list[str] = []
         self.requests: Counter[str] = Counter()
         self.bytes_out = 0
@@ -87,7 +90,7 @@ class FakeSlurmrestd:
         if matched is None or matched[2] != self.version or (matched[1] == "slurmdb" and not self.cluster.accounting):
             return 404, "Unable to find requested URL endpoint."
         daemon, _, rest = matched.groups()
-        if self.locked or token != TOKEN or user != US:
+        if self.locked or token != self.token or user != US:
             return self._not_signed_in(method, rest)
         if daemon == "slurmdb":
             return self._past(rest, query)

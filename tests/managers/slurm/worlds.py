@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar
@@ -19,6 +20,8 @@ from tests.fakes.slurmrestd.server import TOKEN, FakeSlurmrestd
 
 TOKEN_NAME = "BASCULE_TEST_SLURM_TOKEN"
 NOBODY = "http://127.0.0.1:1"
+NO = b'{"meta": {}, "errors": [{"error_number": 2000, "error_code": 2000, "description": "Invalid partition name specified"}]}'
+LONGEST = 120.0
 
 
 class HandClock:
@@ -69,14 +72,18 @@ def target_at(
 
 
 class OnceElsewhere:
-    """The HTTP client, which knocks at a closed door once where a test asks for it."""
+    """The HTTP client, which knocks at a closed door once where a test asks for it, or waits for a shorter time."""
 
     def __init__(self, http: object, nobody: object) -> None:
         self._http = http
         self._nobody = nobody
         self.is_away = False
+        self.is_short = False
 
     async def ask(self, request: Request) -> object:
+        assert (request.within or 1.0) <= LONGEST, "a request that is bounded in name only"
+        if self.is_short:
+            request = replace(request, within=0.3, max_bytes=1 << 20)
         away, self.is_away = self.is_away, False
         return await (self._nobody if away else self._http).ask(request)
 
@@ -174,8 +181,38 @@ class SlurmWorld(ManagerWorld):
     def refuse(self, call):
         self.way.is_away = True
 
+    def delay(self, call):
+        self.server.fault(self.patterns[call], "late")
+
+    async def arrive(self):
+        for happen in self.server.belated:
+            await asyncio.to_thread(happen)
+
+    def double(self, call):
+        self.server.fault(self.patterns[call], "doubled")
+
+    def reject(self, call):
+        self.server.fault(self.patterns[call], "status", status=500, body=NO)
+
+    def stall(self, call):
+        self.server.fault(self.patterns[call], "silent")
+        self.way.is_short = True
+
+    def swell(self, call):
+        self.server.fault(self.patterns[call], "endless")
+        self.way.is_short = True
+
+    def garble(self, call):
+        self.server.fault(self.patterns[call], "body", body=b"<html>welcome</html>")
+
     def lock(self):
         self.server.locked = True
+
+    def rotate(self):
+        self.server.token = os.environ[TOKEN_NAME] = TOKEN.replace("header", "another")
+
+    def requests(self):
+        return self.server.requests.total()
 
 
 ABILITIES = Abilities(

@@ -13,7 +13,23 @@ from pathlib import Path
 from typing import Protocol
 
 from bascule.model import Target
-from bascule.ports import Manager
+from bascule.ports import Abilities, Manager
+
+abilities = Abilities(
+    key="chosen",
+    holds=True,
+    history=True,
+    arrays=True,
+    hold=True,
+    signal=True,
+    update_walltime=True,
+    output=True,
+    warns=True,
+    here=True,
+    settles=0.0,
+    poll_soon=0.1,
+    poll_rest=1.0,
+)
 
 
 class Place(Protocol):

@@ -15,7 +15,7 @@ from typing import Any
 
 from bascule.errors import Mistake, Refused, Unavailable, Uncertain
 from bascule.failpoints import failpoint
-from bascule.managers.local import output, probing
+from bascule.managers.local import abilities, output, probing
 from bascule.managers.local.options import JobOptions, TargetOptions, read_options
 from bascule.managers.local.reading import Reader
 from bascule.managers.local.reports import ACCEPTED
@@ -40,7 +40,7 @@ from bascule.model import (
     belongs_to,
     has_index,
 )
-from bascule.ports import Abilities, Order, Stream
+from bascule.ports import Order, Stream
 
 _DISK = "is the disk full, or read-only?"
 
@@ -48,21 +48,7 @@ _DISK = "is the disk full, or read-only?"
 class LocalManager:
     """This machine as a resource manager, with its state in *home*."""
 
-    abilities = Abilities(
-        key="chosen",
-        holds=True,
-        history=True,
-        arrays=True,
-        hold=True,
-        signal=True,
-        update_walltime=True,
-        output=True,
-        warns=True,
-        here=True,
-        settles=0.0,
-        poll_soon=0.1,
-        poll_rest=1.0,
-    )
+    abilities = abilities
 
     def __init__(self, home: Path, options: Mapping[str, Any], *, idle: float = 10.0) -> None:
         self._home = home.absolute()

@@ -10,5 +10,9 @@ for what changes something, in ``observing`` for what watching costs.
 from __future__ import annotations
 
 from bascule.managers.slurm.connecting import connect
+from bascule.managers.slurm.manager import MOST
 
-__all__ = ["connect"]
+abilities = MOST
+conditions = {"history": "with slurmdbd", "output": "with `files.root`", "warns": "from 23.11 on"}
+
+__all__ = ["abilities", "conditions", "connect"]

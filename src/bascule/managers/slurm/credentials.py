@@ -11,10 +11,11 @@ import base64
 import binascii
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 
 import msgspec
 
-from bascule.clients.credentials import CommandToken, EnvToken, FileToken, Tokens
+from bascule.clients.credentials import Tokens, tokens_from
 from bascule.errors import Mistake, Unauthorized
 from bascule.model import Credentials
 
@@ -87,34 +88,22 @@ def claims_of(token: str) -> Claims:
         return Claims()
 
 
-class SecretToken:
-    """A token in a secret of the platform."""
-
-    def __init__(self, read: ReadSecret, namespace: str, name: str) -> None:
-        self._read = read
-        self._namespace = namespace
-        self._name = name
-
-    async def token(self, *, refused: str = "") -> str:
-        """Read the secret's key `token`."""
-        return (await self._read(self._namespace, self._name, "token")).strip()
-
-
 def tokens_of(credentials: Credentials, *, home: str, namespace: str, read: ReadSecret) -> Tokens:
     """
     Return where the token comes from; *home* is the target's namespace, *namespace* the job's.
 
     Raises `Mistake` where the credentials name no source.
     """
-    if credentials.secret is not None:
-        whose = namespace if credentials.secret.from_ == "JobNamespace" else home
-        return SecretToken(read, whose, credentials.secret.name)
-    if credentials.file is not None:
-        return FileToken(credentials.file)
-    if credentials.env is not None:
-        return EnvToken(credentials.env)
-    if credentials.command is not None:
-        return CommandToken(credentials.command)
+    secret = credentials.secret
+    whose = namespace if secret is not None and secret.from_ == "JobNamespace" else home
+    tokens = tokens_from(
+        secret=None if secret is None else partial(read, whose, secret.name, "token"),
+        file=credentials.file,
+        env=credentials.env,
+        command=credentials.command,
+    )
+    if tokens is not None:
+        return tokens
     raise Mistake(
         "a target of the manager `slurm` needs `credentials` with a token",
         hint="make one on the cluster (`scontrol token`), and name where it lies: `credentials: {user: alice, file: ~/hpc.token}`",

@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from bascule.managers.slurm.changing import Changer
 from bascule.managers.slurm.cluster import Cluster
 from bascule.managers.slurm.description import marks_in
@@ -26,6 +28,21 @@ from bascule.managers.slurm.rest import Rest
 from bascule.managers.slurm.submitting import Submitter
 from bascule.model import Absent, CannotTell, Chunk, Found, Handle, Health, Job, Observation, Stray
 from bascule.ports import Abilities, Clock, Order, Stream
+
+MOST = Abilities(
+    key="searched",
+    holds=True,
+    history=True,
+    arrays=True,
+    hold=True,
+    signal=True,
+    update_walltime=True,
+    output=True,
+    warns=True,
+    poll_soon=2.0,
+    poll_rest=30.0,
+)
+"""What can be done at a cluster that has everything."""
 
 
 class SlurmManager:
@@ -48,20 +65,12 @@ class SlurmManager:
     def abilities(self) -> Abilities:
         """What can be done there: history and warnings are known once it was asked."""
         known = self._discovery.known
-        return Abilities(
-            key="searched",
-            holds=True,
+        return replace(
+            MOST,
             history=known.accounting if known else False,
-            arrays=True,
-            hold=True,
-            signal=True,
-            update_walltime=True,
             output=self._root is not None,
             warns=known.shape.warns if known else False,
-            walltime=True,
             settles=self._options.settle_seconds,
-            poll_soon=2.0,
-            poll_rest=30.0,
         )
 
     def check(self, job: Job) -> None:
