@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from bascule.model import (
     Absent,
@@ -136,6 +136,14 @@ class Manager(Protocol):
 
     async def aclose(self) -> None:
         """Close connections."""
+
+
+@runtime_checkable
+class Neighbour(Protocol):
+    """A manager on this machine (*here*), whose jobs have their submitter's surroundings."""
+
+    def keep_submitter(self) -> str:
+        """Keep the surroundings of this process durably for jobs to come; return their name."""
 
 
 class Selector(Noun, frozen=True):

@@ -31,6 +31,14 @@ class TestFollowing:
     def test_the_second_gets_its_job_done(self, driver, command):
         assert "hello\n" == command("run", "--wrap", "echo hello").out
 
+    def test_its_job_has_its_surroundings_though_the_first_hands_it_in(self, driver, terminal):
+        surroundings = {"env": os.environ | {"MODULES": "loaded"}, "umask": 0o027}
+        submission = terminal.start("submit", "--wrap", "echo $MODULES; umask", "-n", "mine", **surroundings)
+        submission.communicate(timeout=30)
+        terminal.run("wait", "mine")
+
+        assert "loaded\n0027\n" == (terminal.folder / "mine.out").read_text()
+
     def test_both_see_the_same_job(self, driver, terminal):
         second = terminal.start("run", "long.sh")
 

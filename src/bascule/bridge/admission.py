@@ -9,8 +9,8 @@ from typing import Literal
 from msgspec.structs import replace
 
 from bascule.errors import Conflict, Mistake
-from bascule.model import Job, JobSpec, Ref, Target, work_of
-from bascule.ports import Front, Manager
+from bascule.model import SUBMITTER, Job, JobSpec, Ref, Target, work_of
+from bascule.ports import Front, Manager, Neighbour
 
 Verb = Literal["created", "changed", "unchanged"]
 
@@ -24,6 +24,13 @@ async def target_of(front: Front, job: Job) -> Target:
     near = difflib.get_close_matches(job.spec.target.name, known, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(sorted(known)) or 'none'}"
     raise Mistake(f"job `{job.name}`: there is no target `{job.target_ref}`", hint=hint)
+
+
+def submitted_from_here(job: Job, manager: Manager) -> Job:
+    """Return *job* with the caller's surroundings, where it will run on this machine: whoever drives has others."""
+    if job.spec.adopt is not None or not isinstance(manager, Neighbour):
+        return job
+    return replace(job, annotations=job.annotations | {SUBMITTER: manager.keep_submitter()})
 
 
 def placed_here(job: Job) -> Job:

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from bascule.bridge.admission import Verb, check_change, differing_fields, placed_here, refuse_circle, target_of
+from bascule.bridge.admission import (
+    Verb,
+    check_change,
+    differing_fields,
+    placed_here,
+    refuse_circle,
+    submitted_from_here,
+    target_of,
+)
 from bascule.bridge.job import BridgeJob
 from bascule.errors import Conflict, Error, Mistake
 from bascule.model import Job, Ref, Target
@@ -59,7 +67,7 @@ class Bridge:
         `Mistake`, or takes its place with *replace_other* (the old one is cancelled).
         """
         await self.check(job)
-        job = await self._placed(job)
+        job = await self._submitted(job)
         while True:
             old = await self.store.get(job.ref)
             if old is None:
@@ -87,7 +95,7 @@ class Bridge:
             try:
                 if old is None:
                     await self.check(job)
-                    await self.store.create(await self._placed(job))
+                    await self.store.create(await self._submitted(job))
                     return "created"
                 if old.deleted_at is not None:
                     raise Mistake(f"job `{job.ref}` is being deleted", hint="wait until it is gone, then apply again")
@@ -150,6 +158,11 @@ class Bridge:
     def note_failure(self, failure: BaseException) -> None:
         """Let everybody who waits know that the driver has failed."""
         self._failure = failure
+
+    async def _submitted(self, job: Job) -> Job:
+        """Return *job* with what it needs from here: a folder, and the caller's surroundings."""
+        manager = await self.manager_of(await target_of(self.store, job), job.namespace)
+        return submitted_from_here(await self._placed(job), manager)
 
     async def _placed(self, job: Job) -> Job:
         """Return *job* with a folder of its own, where it needs one from here."""

@@ -8,7 +8,7 @@ say, ``target`` where jobs run, ``objects`` the stored whole.
 from bascule.model.codec import from_json, from_plain, to_json, to_plain
 from bascule.model.indices import has_index, indices_of, text_of_indices
 from bascule.model.key import KeyParts, belongs_to, installation_from, key_for, parts_of
-from bascule.model.objects import ABANDON, Job, Ref, Target
+from bascule.model.objects import ABANDON, SUBMITTER, Job, Ref, Target
 from bascule.model.outside import (
     Absent,
     Answer,
@@ -75,6 +75,7 @@ __all__ = [
     "ABANDON",
     "CHANGEABLE",
     "RETRYABLE",
+    "SUBMITTER",
     "Absent",
     "Adopt",
     "After",

@@ -12,6 +12,9 @@ from bascule.model.target import TargetSpec, TargetStatus
 ABANDON = "bascule.dev/abandon"
 """The annotation that lets go of a job whose manager can no longer confirm a cancellation."""
 
+SUBMITTER = "bascule.dev/submitter"
+"""The annotation that names the surroundings which a manager on this machine keeps for a job."""
+
 
 class Ref(NamedTuple):
     """Which object: a namespace (``default`` where the platform has none) and a name."""

@@ -22,9 +22,11 @@ from bascule.managers.local.reports import ACCEPTED
 from bascule.managers.local.slots import exceeds
 from bascule.managers.local.spool import Spool
 from bascule.managers.local.submission import KEY, check_job, check_signal, need_of, order_for
+from bascule.managers.local.submitters import Submitter, Submitters, this_process
 from bascule.managers.local.tasks import task_key
 from bascule.managers.local.waking import Waker
 from bascule.model import (
+    SUBMITTER,
     Absent,
     Answer,
     CannotTell,
@@ -53,6 +55,7 @@ class LocalManager:
     def __init__(self, home: Path, options: Mapping[str, Any], *, idle: float = 10.0) -> None:
         self._home = home.absolute()
         self._spool = Spool(home)
+        self._submitters = Submitters(self._spool.place / "submitters")
         self._target_options = dict(options)
         read = read_options(options, TargetOptions, "target.options")
         self._capacity = read.capacity
@@ -63,6 +66,14 @@ class LocalManager:
         """Raise `Mistake` where *job* asks for something that this manager does not do."""
         check_job(job)
         self._options(job)
+
+    def keep_submitter(self) -> str:
+        """Keep the environment and the umask of this process for the jobs that it hands in."""
+        try:
+            self._spool.make()
+            return self._submitters.keep(this_process())
+        except OSError as trouble:
+            raise Unavailable(self._cannot_write(trouble), hint=_DISK) from trouble
 
     async def submit(self, order: Order) -> Handle:
         """Accept the job durably under its key; it is started by the supervisor, once."""
@@ -175,6 +186,9 @@ class LocalManager:
             return Absent(f"`{key}` is no key of this manager", datetime.now(UTC))
         return self._reader.answer(key)
 
+    def _submitter(self, job: Job) -> Submitter:
+        return self._submitters.of(job.annotations.get(SUBMITTER, "")) or this_process()
+
     def _accept(self, order: Order) -> None:
         folder = self._spool.folder(order.key)
         try:
@@ -182,7 +196,7 @@ class LocalManager:
                 return
             self._spool.make()
             self._spool.save_capacity(self._capacity)
-            if self._spool.accept(order_for(order, folder, self._options(order.job))):
+            if self._spool.accept(order_for(order, folder, self._options(order.job), self._submitter(order.job))):
                 self._spool.wishes.leave(order.key, "new")
                 failpoint("local.submit.announced")
         except OSError as trouble:

@@ -8,6 +8,7 @@ The spool: files through which a manager and the supervisor of a home speak.
 ``jobs/KEY/intent.N``     the state before launch N, synced before anything is started
 ``jobs/KEY/tasks/I``      the folder of task I of an array, made when its turn comes; the array's
                           own state only counts what stands in these
+``submitters/NAME``       environment and umask of whoever submitted; used by jobs that name it
 ``wishes/KEY.WISH``       an empty file: look at KEY, and do WISH (new, cancel, hold, ...)
 ``news``                  its time moves whenever a state has changed
 ``wake``                  a FIFO: whoever can open it for writing knows that a supervisor lives

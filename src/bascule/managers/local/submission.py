@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from bascule.failpoints import VARIABLE as FAILPOINT
 from bascule.managers.local.options import JobOptions
 from bascule.managers.local.processes import MARKER, signal_number
 from bascule.managers.local.records import Capacity, Order
+from bascule.managers.local.submitters import Submitter
 from bascule.managers.local.tasks import COUNT, INDEX, bad_pattern, filled, is_of_each
 from bascule.model import Job, indices_of, parts_of
 from bascule.ports import Order as Wanted
@@ -98,8 +98,8 @@ def need_of(job: Job) -> Capacity:
     )
 
 
-def order_for(wanted: Wanted, folder: Path, options: JobOptions) -> Order:
-    """Return the order to be kept in *folder*."""
+def order_for(wanted: Wanted, folder: Path, options: JobOptions, submitter: Submitter) -> Order:
+    """Return the order of *submitter* to be kept in *folder*."""
     job, key = wanted.job, wanted.key
     spec = job.spec
     workdir = spec.working_directory or str(folder / "work")
@@ -123,13 +123,13 @@ def order_for(wanted: Wanted, folder: Path, options: JobOptions) -> Order:
         grace=options.grace.total_seconds(),
         ours=wanted.held,
         users=spec.hold and not wanted.held,
-        umask=_umask(),
+        umask=submitter.umask,
         indices=spec.array.indices if spec.array else "",
         parallelism=(spec.array.parallelism or 0) if spec.array else 0,
         appends=tuple(stream for stream, path in named.items() if again and path is not None),
         program=_program(job),
         script=None if spec.run is None or spec.run.script is None else spec.run.script.encode(),
-        env=_environment(wanted, folder, workdir),
+        env=_environment(wanted, folder, workdir, submitter),
     )
 
 
@@ -143,7 +143,7 @@ def _program(job: Job) -> tuple[bytes, ...]:
     return tuple(map(os.fsencode, (*head, *job.spec.arguments)))
 
 
-def _environment(wanted: Wanted, folder: Path, workdir: str) -> dict[bytes, bytes]:
+def _environment(wanted: Wanted, folder: Path, workdir: str, submitter: Submitter) -> dict[bytes, bytes]:
     spec = wanted.job.spec
     ours = {
         MARKER: str(folder),
@@ -151,7 +151,7 @@ def _environment(wanted: Wanted, folder: Path, workdir: str) -> dict[bytes, byte
         "BASCULE_JOB": wanted.job.name,
         "BASCULE_ATTEMPT": str(_attempt(wanted.job, wanted.key)),
     }
-    inherited = {name: value for name, value in os.environb.items() if name not in _NOT_INHERITED}
+    inherited = {name: value for name, value in submitter.environment.items() if name not in _NOT_INHERITED}
     added = {"PWD": workdir, **spec.env, **wanted.secret_env, **ours}
     return inherited | {os.fsencode(name): os.fsencode(value) for name, value in added.items()}
 
@@ -173,11 +173,3 @@ def _file(job: Job, key: str, workdir: str, wanted: str | None, ending: str) -> 
     folder = workdir.replace("%", "%%")
     path = str(Path(folder, name))
     return path if is_array else filled(path, name=job.name, key=key)
-
-
-def _umask() -> int:
-    # os.umask can only be read by setting it, which other threads would see.
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("Umask:"):
-            return int(line.split()[1], 8)
-    return stat.S_IWGRP | stat.S_IWOTH
