@@ -67,7 +67,7 @@ FITTING = {
     "annotations": st.dictionaries(st.sampled_from(["a", "x.org/b"]), TEXT),
     "indices": st.sampled_from(["0", "0-9", "1,3,5-9:2"]),
     "after": st.sampled_from([[], [{"job": "x"}], [{"job": "x", "when": "Failed"}, {"job": "y"}]]),
-    "signal": st.sampled_from([{"name": "SIGUSR1", "before": "1s"}, {"name": "TERM", "before": "0.1s"}]),
+    "signal": st.sampled_from([{"name": "SIGUSR1", "before": "0.25s"}, {"name": "TERM", "before": "0.1s"}]),
     "memoryPerNode": st.sampled_from(["1", "800M", "1.5Gi", "8Gi"]),
     "inputs": st.sampled_from([[], [{"path": "a", "content": "x"}, {"path": "b/c", "store": "s", "key": "k"}]]),
     "outputs": st.sampled_from([[], [{"path": "*.npz"}, {"path": "a", "store": "s", "prefix": "p/"}]]),
