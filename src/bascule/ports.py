@@ -210,6 +210,12 @@ class Platform(Protocol):
     async def secret(self, namespace: str, name: str, key: str) -> str:
         """Return one value of a secret; raise `Mistake` where it is not there."""
 
+    def drives(self, job: Job, target: Target | None) -> bool:
+        """Tell whether *job* is this driver's to move; where not, another process moves it."""
+
+    async def admit(self, job: Job, target: Target) -> None:
+        """Raise `Mistake` where *job* breaks a rule of the place it lives in, or may not use *target*."""
+
 
 class Front(Protocol):
     """What people do to objects, from any process: they write specs, the driver writes statuses."""

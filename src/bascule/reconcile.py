@@ -66,6 +66,8 @@ class Reconciler:
 
     async def take_up(self, job: Job, target: Target | None) -> Plan | None:
         """Keep *job*, just read, in mind where nothing is to be done for it now; None where it needs a pass."""
+        if not self._platform.drives(job, target):
+            return None
         connection, problem = await self._connection(job, target)
         seen = await self._seen(job, target, connection, problem, None)
         plan = decide(job, seen, self._clock.now())
@@ -76,6 +78,9 @@ class Reconciler:
 
     async def _pass(self, job: Job) -> float | None:
         target = await self._platform.target(job.target_ref)
+        if not self._platform.drives(job, target):
+            self._let_go(job.ref)
+            return None
         connection, problem = await self._connection(job, target)
         happened: Happened | None = None
         for _ in range(MOST_STEPS):
@@ -110,8 +115,11 @@ class Reconciler:
                 f"there is no target `{job.target_ref}`", hint="make it with `bascule apply -f`, or name another"
             )
         try:
+            starts = job.status.intent is None and not job.status.phase.is_final
+            if starts:
+                await self._platform.admit(job, target)
             connection = await self._connections.to(target, job.namespace)
-            if job.status.intent is None and not job.status.phase.is_final:
+            if starts:
                 connection.manager.check(job)
         except Mistake as mistake:
             # The target or the job is wrong; a job that is outside already keeps its connection if there is one.

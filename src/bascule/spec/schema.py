@@ -18,7 +18,7 @@ _LEFT_OUT = {"$defs", "title", "patternProperties", "propertyNames"}
 def schema_of(model: type[Written]) -> Schema:
     """Return *model*'s schema, without references and without ``null``."""
     whole = model.model_json_schema(by_alias=True)
-    schema: Schema = _inlined(whole, whole.get("$defs", {}))
+    schema: Schema = inlined(whole, whole.get("$defs", {}))
     return schema
 
 
@@ -49,27 +49,28 @@ def paths_of(schema: Schema, name: str, above: str = "") -> Iterator[str]:
         yield from paths_of(inner, name, path)
 
 
-def _inlined(schema: Any, known: dict[str, Any]) -> Any:
+def inlined(schema: Any, known: dict[str, Any]) -> Any:
+    """Return *schema* with what it refers to among *known* in its place, and without ``null``."""
     if isinstance(schema, list):
-        return [_inlined(item, known) for item in schema]
+        return [inlined(item, known) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        found = _inlined(known[schema["$ref"].rpartition("/")[2]], known)
-        return {**found, **{key: _inlined(value, known) for key, value in schema.items() if key != "$ref"}}
+        found = inlined(known[schema["$ref"].rpartition("/")[2]], known)
+        return {**found, **{key: inlined(value, known) for key, value in schema.items() if key != "$ref"}}
     if "anyOf" in schema:
-        kinds = [_inlined(kind, known) for kind in schema["anyOf"] if kind.get("type") != "null"]
+        kinds = [inlined(kind, known) for kind in schema["anyOf"] if kind.get("type") != "null"]
         rest = {
             key: value for key, value in schema.items() if key != "anyOf" and not (key == "default" and value is None)
         }
-        return {**kinds[0], **_inlined(rest, known)} if len(kinds) == 1 else {"anyOf": kinds, **_inlined(rest, known)}
+        return {**kinds[0], **inlined(rest, known)} if len(kinds) == 1 else {"anyOf": kinds, **inlined(rest, known)}
     if keyed := schema.get("patternProperties"):
         # A structural schema cannot say what keys look like; the models check them.
         schema = {**schema, "additionalProperties": next(iter(keyed.values()))}
     return {
-        key: {name: _inlined(field, known) for name, field in value.items()}
+        key: {name: inlined(field, known) for name, field in value.items()}
         if key == "properties"
-        else _inlined(value, known)
+        else inlined(value, known)
         for key, value in schema.items()
         if key not in _LEFT_OUT and not (key == "default" and value is None)
     }

@@ -1,0 +1,225 @@
+"""
+Asking the API server: one connection pool, few verbs, bounded in time and size.
+
+A write that is answered by silence may have happened. Here that is no danger: every
+write names the version it is based on, so that the next look tells what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from bascule.clients.kube.access import Access
+from bascule.clients.kube.faults import error_of
+from bascule.clients.kube.identity import Identity
+from bascule.errors import Unavailable, Uncertain
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+LARGEST_ANSWER = 64 * 1024 * 1024
+CONNECTIONS = 64
+ANSWER_WITHIN = 30.0
+CONNECT_WITHIN = 10.0
+_READS = frozenset({"GET", "HEAD"})
+
+
+class TooLarge(Unavailable):
+    """The answer is larger than what is taken; ask for less of it."""
+
+
+class KubeClient:
+    """Asks one API server; ``async with`` closes it."""
+
+    def __init__(self, access: Access, *, answer_within: float = ANSWER_WITHIN) -> None:
+        self.access = access
+        self._within = answer_within
+        self._identity = Identity(access)
+        self._session: aiohttp.ClientSession | None = None
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close connections; a client that is closed can be used again."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
+        """Read what stands at *path*."""
+        return await self.send("GET", path, query=query, accept=accept)
+
+    async def post(self, path: str, document: object) -> bytes:
+        """Create an object in the collection at *path*."""
+        return await self.send("POST", path, document)
+
+    async def put(self, path: str, document: object) -> bytes:
+        """Replace the object at *path*."""
+        return await self.send("PUT", path, document)
+
+    async def patch(
+        self, path: str, document: object, *, kind: str = MERGE, query: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Change the object at *path*."""
+        return await self.send("PATCH", path, document, query=query, kind=kind)
+
+    async def delete(self, path: str, options: object = None) -> bytes:
+        """Ask for the end of the object at *path*."""
+        return await self.send("DELETE", path, options)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        document: object = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        kind: str = JSON,
+        accept: str = JSON,
+    ) -> bytes:
+        """
+        Ask once, and once more where a fresh token is to be had after a 401; return the body.
+
+        Raises `Rejected`, `Unauthorized`, `Unavailable`, or `Uncertain` for what may have changed something.
+        """
+        changes = method not in _READS
+        what = f"`{method} {path}`"
+        body = document if isinstance(document, bytes) else msgspec.json.encode(document) if document else None
+        try:
+            async with (
+                asyncio.timeout(self._within),
+                self._asked(method, path, query, body, kind=kind, accept=accept) as reply,
+            ):
+                data = await _body(reply, what)
+                if reply.status >= 300:
+                    raise error_of(what, reply.status, data, reply.headers.get("Retry-After", ""), changes=changes)
+                return data
+        except TimeoutError as error:
+            raise _silence(changes=changes)(f"the API server gave no answer to {what} in {self._within:g} s") from error
+        except aiohttp.ClientConnectorError as error:
+            raise Unavailable(
+                f"the API server at {self.access.server} cannot be reached: {error.os_error.strerror or error.os_error}",
+                hint="is it up? `kubectl version` asks it too",
+            ) from None  # the error itself holds the request, and so the token
+        except (aiohttp.ClientError, OSError) as error:
+            words = f"the connection to the API server broke at {what}: {type(error).__name__}"
+            raise _silence(changes=changes)(words) from None
+
+    async def watch(self, path: str, query: Mapping[str, str], *, accept: str, idle: float) -> AsyncIterator[bytes]:
+        """
+        Give the lines of a watch, until the server ends it.
+
+        Raises `Unavailable` where nothing came for *idle* seconds: whoever asks for
+        bookmarks hears something each minute.
+        """
+        what = f"`WATCH {path}`"
+        try:
+            async with self._asked("GET", path, {**query, "watch": "1"}, None, accept=accept, idle=idle) as reply:
+                if reply.status >= 300:
+                    data = await _body(reply, what)
+                    raise error_of(what, reply.status, data, reply.headers.get("Retry-After", ""), changes=False)
+                async for line in _lines(reply, what):
+                    yield line
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise Unavailable(f"the connection to the API server broke at {what}: {type(error).__name__}") from None
+
+    @asynccontextmanager
+    async def _asked(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        *,
+        kind: str = JSON,
+        accept: str = JSON,
+        idle: float | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        session = await self._opened()
+        # aiohttp would quote what is quoted already, and a watch has no end in time.
+        url = URL(f"{self.access.server}{path}", encoded=True)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN, sock_read=idle)
+        token = await self._identity.token()
+        for is_last in (False, True):
+            headers = {"Accept": accept, **({"Authorization": f"Bearer {token}"} if token else {})}
+            if body is not None:
+                headers["Content-Type"] = kind
+            async with session.request(
+                method,
+                url.update_query(query) if query else url,
+                data=body,
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
+                server_hostname=self.access.server_name,
+            ) as reply:
+                if reply.status == 401 and not is_last:
+                    renewed = await self._identity.token(refused=token)
+                    if renewed != token:
+                        token = renewed
+                        continue
+                yield reply
+                return
+
+    async def _opened(self) -> aiohttp.ClientSession:
+        async with self._opening:
+            if self._session is None:
+                connector = aiohttp.TCPConnector(ssl=await self._identity.context(), limit=CONNECTIONS)
+                self._session = aiohttp.ClientSession(
+                    connector=connector,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    headers={"User-Agent": "bascule"},
+                    max_line_size=64 * 1024,
+                )
+            return self._session
+
+
+def _silence(*, changes: bool) -> type[Uncertain | Unavailable]:
+    return Uncertain if changes else Unavailable
+
+
+async def _body(reply: aiohttp.ClientResponse, what: str) -> bytes:
+    pieces, size = [], 0
+    async for piece in reply.content.iter_any():
+        size += len(piece)
+        if size > LARGEST_ANSWER:
+            raise TooLarge(f"the API server answered {what} with more than {LARGEST_ANSWER >> 20} MiB")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def _lines(reply: aiohttp.ClientResponse, what: str) -> AsyncIterator[bytes]:
+    """Cut a stream into lines, of which one may be as large as an object."""
+    begun: list[bytes] = []
+    size = 0
+    async for piece in reply.content.iter_any():
+        *ended, rest = piece.split(b"\n")
+        for line in ended:
+            whole = b"".join((*begun, line)) if begun else line
+            begun, size = [], 0
+            if whole:
+                yield whole
+        if rest:
+            begun.append(rest)
+            size += len(rest)
+            if size > LARGEST_ANSWER:
+                raise TooLarge(f"the API server answered {what} with a line of more than {LARGEST_ANSWER >> 20} MiB")

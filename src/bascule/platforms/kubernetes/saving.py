@@ -1,0 +1,181 @@
+"""
+Writing statuses: one write, against the version that was read, and with the driver's epoch.
+
+Before anything of a job goes outside, its object gets the finalizer that keeps it until
+nothing of it is left there. A status that somebody else has changed is put right: what
+this process wrote last is the truth, whatever stands there now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from bascule.clients.kube import KubeClient
+from bascule.clients.kube.client import MERGE
+from bascule.errors import Conflict, StoreFailed
+from bascule.journal import Logger
+from bascule.model import Event, Job, JobStatus, Ref, Target, from_json, to_json, to_plain
+from bascule.platforms.kubernetes import names
+from bascule.platforms.kubernetes.faults import translated
+from bascule.platforms.kubernetes.names import FINALIZER
+from bascule.platforms.kubernetes.stories import Stories, told_on
+from bascule.platforms.kubernetes.wire import StoredJob, bare, job_of, meta_in, status_document, target_of
+
+_VERSION = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+log = Logger(__name__)
+
+
+class Epochs(Protocol):
+    """By what right this process writes."""
+
+    @property
+    def epoch(self) -> int:
+        """Return the epoch to write under; raise `Fenced` where this process must not write any more."""
+
+    async def confirm(self) -> None:
+        """Raise `Fenced` where another process has taken over, by asking."""
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """What this process wrote last."""
+
+    uid: str
+    version: str
+    status: bytes
+
+
+class Saver:
+    """Saves what the driver decides."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        epochs: Epochs,
+        stories: Stories,
+        read: Callable[[Ref], Awaitable[StoredJob | None]],
+    ) -> None:
+        self.epochs = epochs
+        self._client = client
+        self._stories = stories
+        self._read = read
+        self._written: dict[Ref, _Written] = {}
+        self._saving: set[Ref] = set()
+
+    def forget(self, ref: Ref) -> None:
+        """Drop what is kept of a job that is gone."""
+        self._written.pop(ref, None)
+
+    async def save(self, job: Job, events: Sequence[Event]) -> StoredJob:
+        """Store *job*'s status, tell its *events*, and return it with its new version."""
+        epoch = self.epochs.epoch
+        stored = await self._as_stored(job)
+        if stored.epoch > epoch:
+            # Another leader's, or a number that somebody made up: the API server knows.
+            await self.epochs.confirm()
+        self._saving.add(job.ref)
+        try:
+            version = await self._guard(stored) if _goes_outside(job.status) else job.version
+            story, told = told_on(stored.story, events)
+            saved = await self._put(stored, job.status, version=version, epoch=epoch, story=story)
+        except StoreFailed:
+            self._written.pop(job.ref, None)  # it may have been stored nevertheless
+            raise
+        finally:
+            self._saving.discard(job.ref)
+        if told:
+            await self._stories.tell(saved, told)
+        return saved
+
+    async def remove(self, job: Job) -> None:
+        """Let *job* go."""
+        _ = self.epochs.epoch
+        stored = await self._as_stored(job)
+        path = names.item("bridgejobs", job.ref)
+        with translated(f"job `{job.ref}`"):
+            if stored.deleted_at is None:
+                options = {"preconditions": {"uid": job.uid, "resourceVersion": job.version}}
+                await self._client.delete(path, options)
+                fresh = await self._read(job.ref)
+                if fresh is None or fresh.uid != job.uid:
+                    return
+                stored = fresh
+            left = [name for name in stored.finalizers if name != FINALIZER]
+            metadata = {"uid": job.uid, "resourceVersion": stored.version, "finalizers": left}
+            await self._client.patch(path, {"metadata": metadata}, kind=MERGE)
+
+    async def save_target(self, target: Target) -> Target:
+        """Store a target's status."""
+        _ = self.epochs.epoch
+        _check_version(target.version, f"target `{target.ref}`")
+        document = bare("BridgeTarget", target, target.version) | {"status": to_plain(target.status)}
+        with translated(f"target `{target.ref}`"):
+            return target_of(await self._client.put(names.item("bridgetargets", target.ref, "status"), document))
+
+    async def put_right(self, job: StoredJob | None) -> StoredJob | None:
+        """Return *job*, with the status that this process gave it, where somebody else wrote another."""
+        if job is None or job.ref in self._saving:
+            return job
+        written = self._written.get(job.ref)
+        if written is None or written.uid != job.uid or written.version == job.version:
+            return job
+        status = to_json(job.status)
+        if status == written.status and not job.problem:
+            return job
+        epoch = self.epochs.epoch
+        if job.epoch > epoch:
+            await self.epochs.confirm()
+        log.warning("job.status_was_changed", job=str(job.ref), hint="only the operator writes it; it is put right")
+        ours = from_json(written.status, JobStatus)
+        self._saving.add(job.ref)
+        try:
+            return await self._put(job, ours, version=job.version, epoch=epoch, story=job.story)
+        except StoreFailed:
+            self._written.pop(job.ref, None)
+            raise
+        finally:
+            self._saving.discard(job.ref)
+
+    async def _put(self, stored: StoredJob, status: JobStatus, *, version: str, epoch: int, story: object) -> StoredJob:
+        document = bare("BridgeJob", stored, version)
+        document["status"] = status_document(status, epoch=epoch, story=story)  # type: ignore[arg-type]
+        with translated(f"job `{stored.ref}`"):
+            saved = job_of(await self._client.put(names.item("bridgejobs", stored.ref, "status"), document))
+        self._written[saved.ref] = _Written(saved.uid, saved.version, to_json(saved.status))
+        return saved
+
+    async def _guard(self, stored: StoredJob) -> str:
+        """Make sure that the object stays as long as something of it is outside; return its version."""
+        if stored.is_guarded or stored.deleted_at is not None:
+            return stored.version
+        metadata = {
+            "uid": stored.uid,
+            "resourceVersion": stored.version,
+            "finalizers": [*stored.finalizers, FINALIZER],
+        }
+        with translated(f"job `{stored.ref}`"):
+            path = names.item("bridgejobs", stored.ref)
+            return meta_in(await self._client.patch(path, {"metadata": metadata}, kind=MERGE)).resource_version
+
+    async def _as_stored(self, job: Job) -> StoredJob:
+        _check_version(job.version, f"job `{job.ref}`")
+        if isinstance(job, StoredJob):
+            return job
+        stored = await self._read(job.ref)
+        if stored is None or (stored.uid, stored.version) != (job.uid, job.version):
+            raise Conflict(f"job `{job.ref}` was changed by somebody else, or is gone", hint="read it again")
+        return replace(stored, status=job.status)
+
+
+def _goes_outside(status: JobStatus) -> bool:
+    return (status.intent is not None or status.handle is not None) and not status.phase.is_final
+
+
+def _check_version(version: str, what: str) -> None:
+    """Raise `Conflict` for a version that no object has; an empty one would overwrite whatever is there."""
+    if not _VERSION.fullmatch(version):
+        raise Conflict(f"{what} has no version, or none that was given by the API server", hint="read it again")
