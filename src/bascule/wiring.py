@@ -21,7 +21,7 @@ from typing import Protocol
 from bascule import managers
 from bascule.clients.addresses import AddressPolicy, Borders
 from bascule.connections import Connect
-from bascule.errors import Mistake
+from bascule.errors import Mistake, Unauthorized
 from bascule.model import Target
 from bascule.ports import Abilities, Clock, Manager, Platform
 
@@ -74,7 +74,11 @@ class _Place:
         self._platform = platform
 
     async def secret(self, namespace: str, name: str, key: str) -> str:
-        return await self._platform.secret(namespace, name, key)
+        try:
+            return await self._platform.secret(namespace, name, key)
+        except Mistake as missing:
+            # A credential that is not there (yet) is no job's mistake: jobs wait until it is.
+            raise Unauthorized(missing.message, hint=missing.hint) from missing
 
 
 class ManagerModule(Protocol):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bascule.errors import Conflict, Fenced
 from bascule.model import JobStatus, Phase, Ref, TargetStatus, key_for, parts_of
-from tests.contracts.platform_world import EVERY_FIELD_OF_STATUS, event, in_phase, target
+from tests.contracts.platform_world import EVERY_FIELD_OF_STATUS, event, in_phase
 
 
 class Driving:
@@ -130,7 +130,7 @@ class Driving:
         A process that was frozen wakes up after its successor took over: whatever it still wants, it is too late.
         """
         job = await world.stored()
-        made = await world.front.put_target(target())
+        made = await world.front.put_target(world.target())
         await world.successor()
 
         for late in (

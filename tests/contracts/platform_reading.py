@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bascule.errors import Mistake
 from bascule.model import Duration, JobSpec, Phase, Ref, TargetRef, TargetStatus
 from bascule.ports import Change, Selector
-from tests.contracts.platform_world import change_of, in_phase, target, told
+from tests.contracts.platform_world import change_of, in_phase, told
 
 
 class Listing:
@@ -21,11 +21,14 @@ class Listing:
         names = ["c", "a", "b"]
         for name in names:
             await world.stored(name)
+            await world.a_moment()
 
         assert names == await world.names(Selector())
 
     async def test_a_changed_job_keeps_its_place(self, world):
-        first, second = [await world.stored() for _ in range(2)]
+        first = await world.stored("second")
+        await world.a_moment()
+        second = await world.stored("first")
         await world.driver.save(in_phase(first, Phase.QUEUED))
 
         assert [first.name, second.name] == await world.names(Selector())
@@ -48,20 +51,21 @@ class Listing:
         assert ["a"] == await world.names(Selector(namespace="other", names=("a", "b")))
 
     async def test_by_labels_all_of_which_must_fit(self, world):
-        await world.stored("one", labels={"project": "x", 'gr"öße.of/it': 'a"b'})
+        odd = {'gr"öße.of/it': 'a"b'} if world.takes_any_text else {"example.org/Size_of.it": "a-B.c"}
+        await world.stored("one", labels={"project": "x", **odd})
         await world.stored("two", labels={"project": "x"})
         await world.stored("three", labels={"project": "y"})
 
         assert ["one", "two"] == await world.names(Selector(labels={"project": "x"}))
-        assert ["one"] == await world.names(Selector(labels={"project": "x", 'gr"öße.of/it': 'a"b'}))
+        assert ["one"] == await world.names(Selector(labels={"project": "x", **odd}))
         assert [] == await world.names(Selector(labels={"project": "x%"}))
 
     async def test_by_phase(self, world):
         for phase in (Phase.QUEUED, Phase.RUNNING, Phase.FAILED):
-            await world.saved(phase, name=phase.value)
+            await world.saved(phase, name=phase.value.lower())
 
-        assert ["Queued", "Failed"] == await world.names(Selector(phases=(Phase.FAILED, Phase.QUEUED)))
-        assert ["Running"] == await world.names(Selector(phases=(Phase.RUNNING,)))
+        assert {"queued", "failed"} == set(await world.names(Selector(phases=(Phase.FAILED, Phase.QUEUED))))
+        assert ["running"] == await world.names(Selector(phases=(Phase.RUNNING,)))
 
     async def test_by_target(self, world):
         await world.stored("here")
@@ -71,14 +75,14 @@ class Listing:
 
     async def test_live_is_not_final_or_being_deleted(self, world):
         for phase in Phase:
-            await world.saved(phase, name=phase.value)
-        await world.front.delete(Ref("default", "Failed"))
+            await world.saved(phase, name=phase.value.lower())
+        await world.front.delete(Ref("default", "failed"))
 
         live = await world.names(Selector(live=True))
         rest = await world.names(Selector(live=False))
 
-        assert ["Succeeded", "Cancelled"] == rest
-        assert [phase.value for phase in Phase if phase.value not in rest] == live
+        assert {"succeeded", "cancelled"} == set(rest)
+        assert {phase.value.lower() for phase in Phase} - set(rest) == set(live)
 
     async def test_a_job_with_a_time_to_go_is_live(self, world):
         """
@@ -126,7 +130,7 @@ class Listing:
 
     async def test_a_list_of_large_jobs_is_whole(self, world):
         for n in range(9):
-            await world.stored(f"large-{n}", script="x" * (1 << 20))
+            await world.stored(f"large-{n}", script="x" * (world.largest_script - 100))
 
         assert [f"large-{n}" for n in range(9)] == await world.names(Selector())
         assert [f"large-{n}" for n in range(7)] == await world.names(Selector(limit=7))
@@ -152,7 +156,7 @@ class Watching:
     async def test_tells_of_targets(self, world):
         for watcher in (world.driver, world.front):
             async with aclosing(watcher.watch()) as watch:
-                made = await world.front.put_target(target())
+                made = await world.front.put_target(world.target())
                 await told(watch, Change("target", made.ref))
                 await world.driver.save_target(replace(made, status=TargetStatus(version="1")))
                 await told(watch, Change("target", made.ref))

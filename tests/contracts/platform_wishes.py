@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 from msgspec.structs import replace
 
-from bascule.errors import Conflict
+from bascule.errors import Conflict, Mistake
 from bascule.model import JobStatus, Phase, Ref, TargetStatus
 from bascule.ports import Selector
-from tests.contracts.platform_world import EVERY_FIELD_OF_SPEC, in_phase, target
-
-MEBIBYTE = 1 << 20
+from tests.contracts.platform_world import in_phase
 
 
 class Jobs:
@@ -80,34 +79,43 @@ class Jobs:
         assert first.version != second.version
 
     async def test_every_field_of_a_spec_comes_back(self, world):
-        job = await world.stored(spec=EVERY_FIELD_OF_SPEC)
+        job = await world.stored(spec=world.every_field_of_spec())
 
-        assert EVERY_FIELD_OF_SPEC == (await world.driver.get(job.ref)).spec
+        assert world.every_field_of_spec() == (await world.driver.get(job.ref)).spec
 
     @pytest.mark.parametrize(
-        "script",
+        "text",
         [
             "#!/bin/sh\r\necho 'a' \"b\" `c` $d \\e %s {f}\r\n",
             "no newline, NUL \0, bell \a, é, 日本, \U0001f680, \u2028",
-            "x" * MEBIBYTE,
-            "é\n" * (MEBIBYTE // 3),
+            "x",
+            "é\n",
         ],
-        ids=["quotes", "control", "mebibyte", "unicode-mebibyte"],
+        ids=["quotes", "control", "large", "large-unicode"],
     )
-    async def test_a_script_comes_back_byte_for_byte(self, world, script):
-        job = await world.stored(script=script)
+    async def test_a_script_comes_back_byte_for_byte(self, world, text):
+        if len(text) < 3:
+            text *= (world.largest_script - 100) // len(text.encode())
+        job = await world.stored(script=text)
 
-        assert script.encode() == (await world.driver.get(job.ref)).spec.run.script.encode()
+        assert world.script(text).encode() == (await world.driver.get(job.ref)).spec.run.script.encode()
 
     async def test_labels_and_annotations_may_hold_any_text(self, world):
         odd = {"größe": "日本 🚀", 'a"b': "'; DROP TABLE jobs; --", "bascule.dev/x": "", "%": "_"}
+        labels = odd
+        if not world.takes_any_text:
+            odd, labels = {"bascule.dev/x": "日本 🚀'; --\n", "a.b-c_D": ""}, {"bascule.dev/x": "", "a.b-c_D": "E_f"}
 
-        job = await world.stored(labels=odd, annotations=odd)
+        job = await world.stored(labels=labels, annotations=odd)
 
-        assert (odd, odd) == ((await world.driver.get(job.ref)).labels, job.annotations)
+        assert (labels, odd) == ((await world.driver.get(job.ref)).labels, job.annotations)
 
     @pytest.mark.parametrize("name", ["a" * 253, "it's", "%", "a_c", "ä/ö ü", "日本"])
     async def test_a_name_finds_only_itself(self, world, name):
+        if not world.takes_any_text and not re.fullmatch("a+", name):
+            with pytest.raises(Mistake):
+                await world.stored(name)
+            return
         await world.stored("abc")
         job = await world.stored(name)
 
@@ -166,7 +174,8 @@ class Jobs:
 
         assert deleted == await world.driver.get(job.ref)
         assert abs(deleted.deleted_at - world.clock.now()).total_seconds() < 60
-        assert (job.uid, job.generation) == (deleted.uid, deleted.generation)
+        assert job.uid == deleted.uid
+        assert deleted.generation in {job.generation, job.generation + 1}, "Kubernetes counts it as a change"
         assert job.version != deleted.version
 
     async def test_a_second_delete_changes_nothing(self, world):
@@ -202,7 +211,7 @@ class Targets:
     """Make, change, remove."""
 
     async def test_a_new_target_is_read_by_all(self, world):
-        made = await world.front.put_target(target(url="https://hpc:6820", options={"partition": "main"}))
+        made = await world.front.put_target(world.target(url="https://hpc:6820", options={"partition": "main"}))
 
         assert made.uid
         assert (1, TargetStatus()) == (made.generation, made.status)
@@ -213,31 +222,31 @@ class Targets:
         assert await world.driver.target(Ref("default", "nowhere")) is None
 
     async def test_a_changed_target_keeps_its_uid_and_status(self, world):
-        made = await world.front.put_target(target())
+        made = await world.front.put_target(world.target())
         saved = await world.driver.save_target(replace(made, status=TargetStatus(version="26.05")))
 
-        changed = await world.front.put_target(target(url="https://new"))
+        changed = await world.front.put_target(world.target(url="https://new"))
 
         assert (made.uid, saved.status, 2) == (changed.uid, changed.status, changed.generation)
         assert changed == await world.driver.target(made.ref)
 
     async def test_a_target_put_again_writes_nothing(self, world):
-        made = await world.front.put_target(target())
+        made = await world.front.put_target(world.target())
 
-        assert made == await world.front.put_target(target())
+        assert made == await world.front.put_target(world.target())
 
     async def test_a_targets_status_leaves_its_spec_alone(self, world):
-        made = await world.front.put_target(target(url="https://hpc"))
+        made = await world.front.put_target(world.target(url="https://hpc"))
 
-        asked = replace(made, spec=target(url="https://other").spec, status=TargetStatus(version="26.05"))
+        asked = replace(made, spec=world.target(url="https://other").spec, status=TargetStatus(version="26.05"))
         await world.driver.save_target(asked)
 
         stored = await world.front.target(made.ref)
         assert ("https://hpc", "26.05", 1) == (stored.spec.url, stored.status.version, stored.generation)
 
     async def test_a_status_for_a_target_that_moved_on_is_a_conflict(self, world):
-        made = await world.front.put_target(target())
-        changed = await world.front.put_target(target(url="https://new"))
+        made = await world.front.put_target(world.target())
+        changed = await world.front.put_target(world.target(url="https://new"))
 
         with pytest.raises(Conflict):
             await world.driver.save_target(replace(made, status=TargetStatus(version="26.05")))
@@ -245,7 +254,7 @@ class Targets:
         assert changed == await world.front.target(made.ref)
 
     async def test_a_target_can_be_removed_once(self, world):
-        made = await world.front.put_target(target())
+        made = await world.front.put_target(world.target())
 
         assert await world.front.delete_target(made.ref)
         assert not await world.front.delete_target(made.ref)

@@ -64,6 +64,9 @@ class PlatformWorld:
     driver: Any
     front: Any
     clock: Clock
+    largest_script = 1 << 20
+    takes_any_text = True
+    """Whether names, labels and annotations may be any text, where people write none that Kubernetes would not take."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -83,9 +86,24 @@ class PlatformWorld:
         """Store one value of a secret."""
         raise NotImplementedError
 
+    async def a_moment(self) -> None:
+        """Wait until what is created next is younger, as far as the platform can tell."""
+
+    def script(self, text: str) -> str:
+        """Return a script that this platform takes, and that ends in *text*."""
+        return text
+
+    def every_field_of_spec(self) -> JobSpec:
+        """Return a spec with every field, as far as the platform lets them stand together."""
+        return EVERY_FIELD_OF_SPEC
+
+    def target(self, name: str = "hpc", **fields: Any) -> Target:
+        """Return a target that is not stored yet."""
+        return Target(namespace="default", name=name, uid="", spec=TargetSpec(manager="slurm", **fields))
+
     def job(self, name: str = "", **fields: Any) -> Job:
         """Return a job that is not stored yet."""
-        script = fields.pop("script", "#!/bin/sh\necho hello\n")
+        script = self.script(fields.pop("script", "#!/bin/sh\necho hello\n"))
         spec = fields.pop("spec", JobSpec(target=TargetRef("local"), run=Run(script=script)))
         return Job(namespace=fields.pop("namespace", "default"), name=name or self.name(), uid="", spec=spec, **fields)
 
@@ -129,11 +147,6 @@ async def told(watch: AsyncIterator[Change], *wanted: Change) -> None:
 def change_of(job: Job) -> Change:
     """Return how a watch tells of *job*."""
     return Change("job", job.ref)
-
-
-def target(name: str = "hpc", **fields: Any) -> Target:
-    """Return a target that is not stored yet."""
-    return Target(namespace="default", name=name, uid="", spec=TargetSpec(manager="slurm", **fields))
 
 
 HOUR = Duration(hours=1)

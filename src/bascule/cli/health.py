@@ -1,4 +1,4 @@
-"""A few pages for those who watch this process: on a loopback port, read-only, one request each."""
+"""A few pages for those who watch this process: read-only, one request each; on a loopback port unless told otherwise."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Page(NamedTuple):
 Pages = dict[str, Callable[[], Awaitable[Page]]]
 
 
-async def serve_pages(pages: Pages, port: int) -> asyncio.Server:
-    """Begin to answer on *port* (0: any that is free); raise `Mistake` where it is taken."""
+async def serve_pages(pages: Pages, port: int, host: str = HOST) -> asyncio.Server:
+    """Begin to answer on *port* (0: any that is free) of *host*; raise `Mistake` where it is taken."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
@@ -36,10 +36,10 @@ async def serve_pages(pages: Pages, port: int) -> asyncio.Server:
         writer.close()
 
     try:
-        return await asyncio.start_server(answer, HOST, port, limit=LONGEST_REQUEST)
+        return await asyncio.start_server(answer, host, port, limit=LONGEST_REQUEST)
     except OSError as fault:
         raise Mistake(
-            f"port {port} of {HOST} cannot be used: {fault.strerror}",
+            f"port {port} of {host} cannot be used: {fault.strerror}",
             hint="choose another with `--port` (0: any that is free), or leave metrics out with `--no-http`",
         ) from fault
 

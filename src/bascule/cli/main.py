@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fetch": ("bascule.cli.fetch", "bring a file of a job here"),
     "target": ("bascule.cli.target", "check a target step by step"),
     "serve": ("bascule.cli.serve", "keep everything moving until stopped"),
+    "crds": ("bascule.cli.crds", "print the custom resource definitions for Kubernetes"),
+    "operator": ("bascule.cli.operator", "run as a Kubernetes cluster's operator"),
     "completion": ("bascule.cli.completion", "print the completion script for a shell"),
     "help": ("bascule.cli.help", "tell all about a command, or list them"),
     "version": ("bascule.cli.version", "print the version"),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from bascule.bridge import Bridge
 from bascule.cli.get import LIVE
 from bascule.cli.version import version
-from bascule.platforms.embedded.glance import glance
+from bascule.runner import Runner
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 COUNT_AGAIN = 15.0
@@ -31,11 +29,20 @@ class Metric(NamedTuple):
     samples: tuple[Sample, ...]
 
 
-class Metrics:
-    """Tells how *bridge* does."""
+class Driving(Protocol):
+    """Whoever keeps jobs moving, or will."""
 
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
+    @property
+    def runner(self) -> Runner | None:
+        """Return what moves them; None while another process does."""
+
+
+class Metrics:
+    """Tells how *driving* does; *count* counts its jobs by phase."""
+
+    def __init__(self, driving: Driving, count: Callable[[], Awaitable[Counter[str]]]) -> None:
+        self._driving = driving
+        self._count = count
         self._began = time.time()
         self._counted_at = float("-inf")
         self._counts: Counter[str] = Counter()
@@ -43,21 +50,20 @@ class Metrics:
     async def text(self) -> str:
         """Return all metrics as they are now."""
         if time.monotonic() - self._counted_at > COUNT_AGAIN:
-            self._counts = await asyncio.to_thread(self._count)
+            self._counts = await self._count()
             self._counted_at = time.monotonic()
         return written([*self._of_home(), *self._of_targets(), *self._of_process()])
 
-    def _count(self) -> Counter[str]:
-        return Counter(line.phase for line in glance(self._bridge.store.home, phases=LIVE))
-
     def _of_home(self) -> Iterable[Metric]:
         yield Metric("bascule_info", "gauge", "The version that runs.", (({"version": version()}, 1),))
-        yield Metric("bascule_driving", "gauge", "1 where this process drives its home.", (({}, self._bridge.drives),))
+        yield Metric(
+            "bascule_driving", "gauge", "1 where this process drives.", (({}, self._driving.runner is not None),)
+        )
         jobs = tuple(({"phase": phase}, float(self._counts[phase])) for phase in LIVE)
         yield Metric("bascule_jobs", "gauge", "Jobs that are not over, by phase.", jobs)
 
     def _of_targets(self) -> Iterable[Metric]:
-        runner = self._bridge.runner
+        runner = self._driving.runner
         connections = runner.connections.all() if runner is not None else []
         now = time.monotonic()
         reachable, watched, polls, silent = [], [], [], []

@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+from collections import Counter
 from contextlib import AsyncExitStack
 
 from bascule.bridge import Bridge
 from bascule.cli import logbook, output, session
 from bascule.cli.arguments import Parser, count_from
 from bascule.cli.exits import Exit
+from bascule.cli.get import LIVE
 from bascule.cli.health import HOST, Page, Pages, port_of, serve_pages
 from bascule.cli.metrics import CONTENT_TYPE, Metrics
 from bascule.errors import Mistake
+from bascule.platforms.embedded.glance import glance
 
 WHAT = """
 Keep everything in the home moving until stopped: submits, retries, dependencies, deadlines.
@@ -38,14 +41,15 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--port",
         metavar="PORT",
-        type=_port,
+        type=port_from,
         default=PORT,
         help=f"where metrics are; default {PORT}, 0: any that is free",
     )
     parser.add_argument("--no-http", action="store_true", help="no metrics and no health")
 
 
-def _port(text: str) -> int:
+def port_from(text: str) -> int:
+    """Read the number of a port; 0 is any that is free."""
     number = count_from(text)
     if number > LAST_PORT:
         raise Mistake(f"`{text}` is no port", hint=f"give one from 0 to {LAST_PORT}")
@@ -79,7 +83,10 @@ async def _serve(bridge: Bridge, args: argparse.Namespace) -> None:
 
 
 def _pages(bridge: Bridge) -> Pages:
-    metrics = Metrics(bridge)
+    def count() -> Counter[str]:
+        return Counter(line.phase for line in glance(bridge.store.home, phases=LIVE))
+
+    metrics = Metrics(bridge, lambda: asyncio.to_thread(count))
 
     async def told() -> Page:
         return Page(200, await metrics.text(), CONTENT_TYPE)

@@ -1,0 +1,50 @@
+"""
+Operating: the core over the platform Kubernetes, as the cluster's operator.
+
+One process leads and moves the jobs of all targets that no pod mirrors; the others wait
+for its Lease. Whoever loses it ends, and is started anew by whoever started it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+
+from bascule.platforms.kubernetes import Store
+from bascule.ports import Clock, Selector
+from bascule.runner import Pace, Runner
+from bascule.wiring import connector
+
+TRY_TO_LEAD = 0.5
+
+
+class Operator:
+    """Drives the jobs of *store* while this process leads; *folder* is for what managers keep besides."""
+
+    def __init__(self, store: Store, clock: Clock, folder: Path, *, pace: Pace = Pace()) -> None:  # noqa: B008 - immutable
+        self.store = store
+        self.runner: Runner | None = None
+        self._clock = clock
+        self._folder = folder
+        self._pace = pace
+
+    async def run(self, leads: Callable[[], None] = lambda: None) -> None:
+        """Wait for the lead, call *leads*, and drive until cancelled; raises `Fenced` once another process leads."""
+        while not await self.store.lead():
+            await self._clock.sleep(TRY_TO_LEAD)
+        leads()
+        self.runner = Runner(self.store, connector(self._folder, self.store, self._clock), self._clock, pace=self._pace)
+        try:
+            await self.runner.run()
+        finally:
+            self.runner = None
+
+    async def counts(self) -> Counter[str]:
+        """Count the jobs that are not over, by phase."""
+        counted: Counter[str] = Counter()
+        async with aclosing(self.store.list(Selector(live=True))) as jobs:  # type: ignore[type-var]
+            async for job in jobs:
+                counted[str(job.status.phase)] += 1
+        return counted
