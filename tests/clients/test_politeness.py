@@ -6,6 +6,8 @@ import asyncio
 import fcntl
 import sys
 import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,41 @@ async def test_a_server_that_says_no_is_not_asked_again_by_the_client():
             await client.ask(Request("POST", "/"))
 
         assert (1, 7) == (len(server.exchanges), caught.value.retry_after)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_one_that_asked_to_be_left_alone_is_asked_nothing_until_then(status):
+    async with Server(answers(status, Retry_After="1"), answers()) as server, client_of(server) as client:
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                await client.ask(Request("POST", "/"))
+        asked_meanwhile = len(server.exchanges)
+        await asyncio.sleep(1.05)
+        await client.ask(GET)
+
+    assert 1 == asked_meanwhile
+    assert 2 == len(server.exchanges)
+
+
+async def test_those_who_wait_for_their_turn_hear_of_it_too():
+    """
+    Of many requests under way only those go out that were sent before the server said no.
+    """
+    async with Server(answers(503, Retry_After="60")) as server, client_of(server, connections=2) as client:
+        outcomes = await asyncio.gather(*(client.ask(GET) for _ in range(20)), return_exceptions=True)
+
+        assert all(isinstance(outcome, Unavailable) for outcome in outcomes)
+        assert 2 == len(server.exchanges)
+
+
+async def test_a_date_is_obeyed_like_seconds():
+    date = format_datetime(datetime.now(UTC) + timedelta(minutes=5), usegmt=True)
+    async with Server(answers(503, Retry_After=date)) as server, client_of(server) as client:
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                await client.ask(GET)
+
+        assert 1 == len(server.exchanges)
 
 
 class TestShared:

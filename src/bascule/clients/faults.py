@@ -76,6 +76,15 @@ def from_status(passage: Passage, answer: Answer) -> Error | None:
     return None
 
 
+def respect(passage: Passage, respite: float) -> None:
+    """Raise where the other side asked to be left alone, for *respite* more seconds."""
+    if respite > 0:
+        # Without the number, which would make news of every try.
+        raise Unavailable(
+            f"{passage.who} asked to be left alone for a while", hint="it is asked again then", retry_after=respite
+        )
+
+
 def from_exception(passage: Passage, error: Exception) -> Error:
     """Return the error that *error* means."""
     if not passage.sent:

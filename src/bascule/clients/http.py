@@ -22,9 +22,9 @@ from bascule.clients.asking import Answer, Request, Site
 from bascule.clients.credentials import Tokens
 from bascule.clients.faults import BadAnswer, Passage
 from bascule.clients.keeping import CHANGES, RESTS, Habits, KeptConnection
-from bascule.clients.pace import Pace
+from bascule.clients.pace import Pace, Respite
 from bascule.clients.secrecy import Secrets
-from bascule.errors import Mistake
+from bascule.errors import Mistake, Unavailable
 
 __all__ = ["Answer", "HttpClient", "Request", "Site"]
 
@@ -44,6 +44,7 @@ class HttpClient:
         self._loopback_only = self._url.scheme == "http" and not site.plaintext
         self._tls = _context(site.ca) if self._url.scheme == "https" else None
         self._pace = Pace(site.requests_per_second, site.pace)
+        self._respite = Respite()
         self._places = asyncio.Semaphore(site.connections)
         self._secrets = Secrets()
         self._habits = Habits()
@@ -67,7 +68,8 @@ class HttpClient:
         """
         Ask once, and once more where a fresh token is to be had after a 401 (`Site.renews_on`).
 
-        Raises `Unavailable`, `Unauthorized` or `Uncertain`; every other status is an answer.
+        Raises `Unavailable`, `Unauthorized` or `Uncertain`; every other status is an answer. One who asked to be
+        left alone for a while is not asked meanwhile: `Unavailable`.
         """
         token = await self._token()
         answer = await self._send(request, token)
@@ -76,8 +78,14 @@ class HttpClient:
             if renewed != token:
                 answer = await self._send(request, renewed)
         if error := faults.from_status(answer.passage, answer):
+            if isinstance(error, Unavailable) and error.retry_after is not None:
+                self.leave_alone(error.retry_after)
             raise error
         return answer
+
+    def leave_alone(self, seconds: float) -> None:
+        """Ask nothing for so long: the other side wants it so."""
+        self._respite.begin(seconds)
 
     async def _token(self, refused: str = "") -> str:
         if self._tokens is None:
@@ -94,9 +102,11 @@ class HttpClient:
             headers.setdefault("Content-Type", "application/json")
         CHANGES.set(request.changes)
         try:
+            faults.respect(passage, self._respite.left)
             # The wait for one's turn is no part of the other side's time.
             await self._pace.turn()
             async with self._places, asyncio.timeout(within):
+                faults.respect(passage, self._respite.left)
                 if not self._is_checked:
                     addresses.check(self._site.policy, self._literal or "", loopback_only=self._loopback_only)
                     self._is_checked = True

@@ -1,5 +1,5 @@
 """
-How often a client may ask: so many times a second, a second's worth at once.
+How often a client may ask: so many times a second, a second's worth at once, and not at all for a while.
 
 The limit is a target's, and not a process's: where a file is given, all who name it share
 one row of turns. A file that cannot be had (a full disk, a process frozen while it holds
@@ -62,6 +62,22 @@ class Pace:
     def _give_back(self) -> None:
         if self._shared is None or not self._shared.move(lambda following: following - self._gap):
             self._next -= self._gap
+
+
+class Respite:
+    """How long the other side asked to be left alone by this client, whatever the question."""
+
+    def __init__(self) -> None:
+        self._until = -float("inf")
+
+    def begin(self, seconds: float) -> None:
+        """Leave it alone for *seconds* from now; a longer respite that was asked for stays."""
+        self._until = max(self._until, asyncio.get_running_loop().time() + seconds)
+
+    @property
+    def left(self) -> float:
+        """How many seconds of it are left; 0 where it may be asked."""
+        return max(0.0, self._until - asyncio.get_running_loop().time())
 
 
 class _Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pytest
 
@@ -49,14 +50,14 @@ class TestReads:
     @pytest.mark.parametrize("status", [400, 401, 404, 408, 413, 429, 500, 502, 503, 504, 511, 301])
     async def test_no_status_is_news_about_a_job(self, world, status):
         _, handle = await world.running()
-        world.server.fault("GET .*/slurm/.*/job", "status", status=status, body=b"no", headers={"Retry-After": "7"})
+        world.server.fault("GET .*/slurm/.*/job", "status", status=status, body=b"no", headers={"Retry-After": "0"})
 
         with pytest.raises((Unavailable, Refused)) as caught:
             await world.manager.observe([handle])
 
         assert isinstance(caught.value, Unauthorized) is (status == 401) or status == 511
         if status == 429:
-            assert 7 == caught.value.retry_after
+            assert 0 == caught.value.retry_after
         assert Phase.RUNNING is (await world.see(handle)).phase
 
     async def test_an_endless_answer_ends(self, new, monkeypatch):
@@ -247,6 +248,50 @@ class TestSigningIn:
         assert claims_of("nonsense").sun is None
         assert claims_of("a.!!!.c").sun is None
         assert "alice" == claims_of("h.eyJzdW4iOiJhbGljZSJ9.s").sun
+
+
+class TestBackingOff:
+    @pytest.mark.parametrize("call", ["observe", "submit", "probe"])
+    async def test_while_the_server_wants_to_be_left_alone_nothing_is_asked_of_it(self, world, call):
+        _, handle = await world.running()
+        world.server.fault(world.patterns[call], "status", status=429, body=b"no", headers={"Retry-After": "600"})
+        await asked(world, call, handle)
+        world.server.requests.clear()
+
+        for later in ("observe", "submit", "release", "cancel", "find", "sweep", "probe"):
+            await asked(world, later, handle)
+
+        assert 0 == world.server.requests.total()
+
+    async def test_slurm_s_own_back_off_is_obeyed_as_well(self, world):
+        _, handle = await world.running()
+        body = b'{"jobs": [], "errors": [{"error_number": 1804, "error": "SLURMCTLD_COMMUNICATIONS_BACKOFF"}]}'
+        world.server.fault("GET .*/slurm/.*/job", "body", body=body)
+
+        with pytest.raises(Unavailable, match="asks to be left alone") as caught:
+            await world.manager.observe([handle])
+        world.server.requests.clear()
+        await asked(world, "submit", handle)
+        await asked(world, "probe", handle)
+
+        assert 10 == caught.value.retry_after
+        assert 0 == world.server.requests.total()
+
+
+async def asked(world, call, handle):
+    """Ask something of *world*'s manager, whatever comes of it."""
+    manager = world.manager
+    deeds = {
+        "observe": lambda: manager.observe([handle]),
+        "submit": lambda: manager.submit(world.order("another")),
+        "release": lambda: manager.release(handle),
+        "cancel": lambda: manager.cancel(handle),
+        "find": lambda: manager.find(handle.key, world.now()),
+        "sweep": lambda: manager.sweep("here"),
+        "probe": manager.probe,
+    }
+    with suppress(Unavailable):
+        return await deeds[call]()
 
 
 class TestCost:

@@ -87,6 +87,9 @@ class OnceElsewhere:
         away, self.is_away = self.is_away, False
         return await (self._nobody if away else self._http).ask(request)
 
+    def leave_alone(self, seconds: float) -> None:
+        self._http.leave_alone(seconds)
+
     async def aclose(self) -> None:
         await self._http.aclose()
         await self._nobody.aclose()

@@ -56,6 +56,9 @@ class Http(Protocol):
     async def ask(self, request: Request) -> HttpAnswer:
         """Ask once."""
 
+    def leave_alone(self, seconds: float) -> None:
+        """Ask nothing for so long."""
+
     async def aclose(self) -> None:
         """Close connections."""
 
@@ -183,6 +186,7 @@ class Rest:
         if status == 511 or codes & NOT_SIGNED_IN:
             raise self._sign_in.refused(self.where, words)
         if codes & TRY_LATER or any(sign in words.lower() for sign in ("backoff", "rate limit")):
+            self._http.leave_alone(BACK_OFF)
             raise Unavailable(f"{self.where} asks to be left alone for a while: {words}", retry_after=BACK_OFF)
         if status < 400:
             return
