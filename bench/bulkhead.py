@@ -7,7 +7,6 @@ Measured is the time from a job's durable accept to its release at the manager.
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from bench import homes
 from bench.bare import median
 from bench.figure import Figure
 from bench.instant import InstantManager
+from bench.workspace import workspace
 
 TARGETS = 10
 ANSWERS_IN = 0.005
@@ -78,10 +78,10 @@ async def p99(home: Path, *, each: int, every: float, hangs: bool) -> float:
 def measure(each: int, every: float, rounds: int) -> Figure:
     """Return the row: medians of *rounds*, in turns."""
     calm, hanging = [], []
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with workspace() as folder:
         for turn in range(rounds):
             for hangs, waits in ((False, calm), (True, hanging)) if turn % 2 else ((True, hanging), (False, calm)):
-                home = Path(folder) / f"home-{turn}-{hangs}"
+                home = folder / f"home-{turn}-{hangs}"
                 waits.append(asyncio.run(p99(home, each=each, every=every, hangs=hangs)))
     parts = {"p99 while one hangs, ms": median(hanging) * 1e3, "p99 of ten healthy ones, ms": median(calm) * 1e3}
     return Figure("bulkhead", (median(hanging) / median(calm),), parts)

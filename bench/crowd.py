@@ -13,7 +13,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from bascule.model import Credentials, Duration, Limits, Target, TargetSpec
 from bascule.platforms.embedded.home import DATABASE
 from bench import homes
 from bench.figure import Figure
+from bench.workspace import workspace
 
 TOKEN = "BENCH_SLURM_TOKEN"  # noqa: S105 - a variable's name
 NO_TOKEN = "header.eyJzdW4iOiJhbGljZSIsImV4cCI6NDEwMjQ0NDgwMH0.signature"  # noqa: S105 - says `alice`, and signs nothing
@@ -103,9 +103,9 @@ def _ended(home: Path) -> int:
 
 def measure(few: int = 10_000, many: int = 100_000, looks: int = 3) -> list[Figure]:
     """Return the rows for memory, processor and recovery."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        small = watch(few, Path(folder), 0)
-        large = watch(many, Path(folder), looks)
+    with workspace() as folder:
+        small = watch(few, folder, 0)
+        large = watch(many, folder, looks)
     slope = (large["rss"] - small["rss"]) / (many - few) / 1024
     memory = Figure(
         "memory",

@@ -12,7 +12,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +25,7 @@ from bench import homes
 from bench.bare import median
 from bench.figure import Figure
 from bench.instant import InstantManager
+from bench.workspace import workspace
 from tests.platforms import measure as of_the_store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,10 +44,10 @@ def accepts(rounds: int, seconds: float) -> Figure:
     """Return the row for durable accepts."""
     of_the_store.SECONDS = seconds
     bare, ours, alone = [], [], []
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with workspace() as folder:
         for turn in range(rounds):
-            bare.append(of_the_store.bare_commits(Path(folder)))
-            many, one = asyncio.run(_accepts(Path(folder) / f"home-{turn}"))
+            bare.append(of_the_store.bare_commits(folder))
+            many, one = asyncio.run(_accepts(folder / f"home-{turn}"))
             ours.append(many)
             alone.append(one)
     parts = {
@@ -69,8 +69,8 @@ async def _accepts(home: Path) -> tuple[float, float]:
 
 def history(finished: int, count: int, rounds: int) -> Figure:
     """Return the row for the submit rate beside so many finished jobs, by a manager that costs nothing."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        empty, full = Path(folder) / "empty", Path(folder) / "full"
+    with workspace() as folder:
+        empty, full = folder / "empty", folder / "full"
         asyncio.run(homes.make(empty, LOCAL))
         asyncio.run(homes.make(full, LOCAL, finished=finished))
         rates: dict[Path, list[float]] = {empty: [], full: []}
@@ -116,8 +116,8 @@ def _outside(store: Store) -> int:
 
 def table(jobs: int, rounds: int) -> Figure:
     """Return the row for the quick table: the shortest of *rounds*, on both sides."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        home = Path(folder) / "home"
+    with workspace() as folder:
+        home = folder / "home"
         asyncio.run(homes.make(home, LOCAL, finished=jobs))
         bascule = [sys.executable, "-m", "bascule", "get", "jobs", "--cached", "--home", str(home)]
         plain = [sys.executable, "-c", PLAIN_SCRIPT, str(home / DATABASE)]

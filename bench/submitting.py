@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -22,6 +21,7 @@ from bascule.model import Credentials, Job, JobSpec, Run, Target, TargetFiles, T
 from bascule.platforms.embedded.home import DATABASE
 from bench.bare import SCRIPT, Bare, median
 from bench.figure import Figure
+from bench.workspace import workspace
 from tests.testbed.slurm import SlurmCluster, SlurmSpec
 
 AT_ONCE = 8
@@ -105,7 +105,7 @@ def outside(home: Path) -> int:
 def measure(count: int, rounds: int, *, submission: Submission) -> Figure:
     """Return the row for *submission*: the medians of *rounds* on both sides, in turns."""
     held = submission == "Held"
-    with drained() as cluster, tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with drained() as cluster, workspace() as folder:
         bare = bare_of(cluster)
         ours, theirs, looked = [], [], []
         bare.rate(min(count, 50), at_once=AT_ONCE, held=held)  # warm
@@ -113,7 +113,7 @@ def measure(count: int, rounds: int, *, submission: Submission) -> Figure:
             _clear(cluster)
             theirs.append(bare.rate(count, at_once=AT_ONCE, held=held))
             _clear(cluster)
-            ours.append(asyncio.run(rate(cluster, count, submission, Path(folder))))
+            ours.append(asyncio.run(rate(cluster, count, submission, folder)))
             if held:
                 _clear(cluster)
                 looked.append(bare.rate(count, at_once=AT_ONCE, held=held, looks=True))

@@ -87,7 +87,7 @@ async def measure(store: Store) -> dict[str, float]:
 
 async def main() -> None:
     """Print the figures."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         async with open_store(Path(folder) / "home", FakeClock(), drive=True) as store:
             bare = [bare_commits(Path(folder))]
             empty = await measure(store)
