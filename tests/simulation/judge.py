@@ -39,7 +39,8 @@ def _starts_once(record: Record) -> Iterator[str]:
         if entry.what == "start" and parts is not None:
             started.setdefault((parts.name, parts.attempt), set()).add((entry.key, entry.id, entry.at))
     for (name, attempt), jobs in started.items():
-        if len(jobs) > 1 and not any(_cannot_be_fenced(record, key) for key, _, _ in jobs):
+        excused = any(_cannot_be_fenced(record, key) or _nobody_knows_of(record, key) for key, _, _ in jobs)
+        if len(jobs) > 1 and not excused:
             yield f"attempt {attempt} of {name} started as {sorted(jobs, key=lambda job: job[2])}"
     for one, other in record.ledger.overlaps():
         if not _cannot_be_fenced(record, one) and not _cannot_be_fenced(record, other):
@@ -192,8 +193,8 @@ def _leaves_nothing(record: Record) -> Iterator[str]:
         is_gone = name not in record.jobs
         if is_gone and (job.held or (specs[name].on_delete == "Detach" and record.story.asked("delete", name))):
             continue  # let go as asked; or nobody can tell any more whose it was, and it never runs
-        if record.restored and job.held and not is_gone and _attempt_in(job.key) > record.jobs[name].status.attempt:
-            continue  # of an attempt that the copy does not know: it is held, and nobody's
+        if record.restored and not is_gone and _attempt_in(job.key) > record.jobs[name].status.attempt:
+            continue  # of an attempt that the copy does not know: it is nobody's
         if _cannot_be_fenced(record, job.key) and is_gone:
             continue  # it arrived after the end of its object
         if job.held and not is_gone and _release_was_undone(record, record.jobs[name]):
@@ -315,6 +316,12 @@ def _cannot_be_fenced(record: Record, key: str) -> bool:
     over = [saved.at for saved in record.saves if saved.job.status.key == key and _is_over(saved)]
     over += [saved.at for saved in record.saves if any(old.key == key for old in saved.job.status.attempts)]
     return any(entry.at > min(over) for entry in record.ledger.of(key, "submit")) if over else False
+
+
+def _nobody_knows_of(record: Record, key: str) -> bool:
+    """Tell whether a job of *key* was forgotten by its manager, and by the copy of the database: it can run again."""
+    forgotten = record.ledger.of(key, "forgotten", "killed")
+    return bool(record.restored) and any(entry.note != "requeued" for entry in forgotten)
 
 
 def _is_over(saved: Saved) -> bool:
