@@ -181,6 +181,11 @@ class FakeCluster:
         else:
             raise Said(f"Job <{job.own_id}>: Job is not suspended")
 
+    def set_limit(self, job: FakeJob, seconds: float) -> None:
+        if job.is_over:
+            raise Said(f"Job <{job.own_id}>: Job has already finished")
+        job.limit = seconds
+
     # What happens.
 
     def catch_up(self) -> None:

@@ -96,9 +96,7 @@ def _on_all(
             if number is not None:
                 cluster.send(job, number)
             elif limit is not None:
-                if job.is_over:
-                    raise Said(f"Job <{job.own_id}>: Job has already finished")
-                job.limit = limit
+                cluster.set_limit(job, limit)
             else:
                 getattr(cluster, what)(job)
         except Said as said:

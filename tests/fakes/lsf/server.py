@@ -15,7 +15,9 @@ import secrets
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -51,6 +53,8 @@ class FakeCenter:
         self.passwords = dict(PASSWORDS)
         self.sessions: dict[str, str] = {}
         self.faults: list[Fault] = []
+        self.belated: list[Callable[[], object]] = []
+        """What was asked and is yet to happen, unanswered."""
         self.crimes: list[str] = []
         self.requests: Counter[str] = Counter()
         self.bytes_out = 0
@@ -176,7 +180,11 @@ class FakeCenter:
         """Answer as before 9.1.5: 200 to everything, and `errMsg` where something was wrong."""
         if (method, path) == ("GET", "logon/"):
             user = self._logged_on(body)
-            inside = f"<token>{_escaped(self._token(user))}</token>" if user else "<errMsg>Bad user name or password</errMsg>"
+            inside = (
+                f"<token>{_escaped(self._token(user))}</token>"
+                if user
+                else "<errMsg>Bad user name or password</errMsg>"
+            )
             return _xml(f"<User>{inside}</User>")
         user = self._user(headers)
         if user is None:
@@ -190,7 +198,9 @@ class FakeCenter:
                     return _xml(f"<Job><id>{self._submit(user, headers.get('content-type', ''), body)}</id></Job>")
                 case "POST", "userCmd":
                     said = self._command(user, headers.get("content-type", ""), body)
-                    return _xml("<UserCmd>" + "".join(f"<{k}>{_escaped(v)}</{k}>" for k, v in said.items()) + "</UserCmd>")
+                    return _xml(
+                        "<UserCmd>" + "".join(f"<{k}>{_escaped(v)}</{k}>" for k, v in said.items()) + "</UserCmd>"
+                    )
                 case "GET", "jobs":
                     return self._old_jobs(self.cluster.jobs_of_user(user))
         except Crime as crime:
@@ -214,7 +224,9 @@ class FakeCenter:
             case "jobfiles":
                 return Reply(200, _listed(job).encode(), "text/plain")
         wanted = body.decode()
-        path = next((path for path in [job.folder / wanted, *self._seen(job)] if path.name == wanted and path.is_file()), None)
+        path = next(
+            (path for path in [job.folder / wanted, *self._seen(job)] if path.name == wanted and path.is_file()), None
+        )
         return _files([path]) if path else Reply(404, b"", "text/html")
 
     def _seen(self, job: FakeJob) -> list[Path]:
@@ -252,7 +264,11 @@ class FakeCenter:
         cookie = headers.get("cookie", "")
         if '"' in cookie:
             self.crimes.append("a token whose quotes are not written as #quote#")
-        return self.sessions.get(cookie.removeprefix("platform_token=").replace("#quote#", '"')) if not self.locked else None
+        return (
+            self.sessions.get(cookie.removeprefix("platform_token=").replace("#quote#", '"'))
+            if not self.locked
+            else None
+        )
 
     # Jobs
 
@@ -426,7 +442,15 @@ def _handler_for(fake: FakeCenter) -> type[BaseHTTPRequestHandler]:
             if fault is not None and fault.kind == "cut before":
                 return
             headers = {name.lower(): value for name, value in self.headers.items()}
-            if fault is None or fault.kind in {"cut after", "slow"}:
+            if fault is not None and fault.kind == "silent":
+                self.rfile.read(1)  # until the client leaves
+                return
+            if fault is not None and fault.kind == "late":
+                fake.belated.append(partial(fake.answer, self.command, self.path, headers, body))
+                return
+            if fault is not None and fault.kind == "doubled":
+                fake.answer(self.command, self.path, headers, body)
+            if fault is None or fault.kind in {"cut after", "slow", "doubled"}:
                 reply = fake.answer(self.command, self.path, headers, body)
             else:
                 reply = Reply(fault.status, fault.body, fault.headers.get("Content-Type", "application/json"))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
+from bascule.managers.lsf import abilities
 from tests.contracts.manager import ManagerContract
-from tests.managers.lsf.worlds import ABILITIES, LsfWorld
+from tests.managers.lsf.worlds import LsfWorld
+
+pytestmark = pytest.mark.slow
 
 
 class NewWorld(LsfWorld):
-    abilities = ABILITIES
-
-
-class DirectWorld(LsfWorld):
-    """Without the hold: absence must be proven otherwise."""
-
-    submission = "Direct"
-    abilities = ABILITIES
+    abilities = abilities
 
 
 class OldWorld(LsfWorld):
@@ -24,16 +21,11 @@ class OldWorld(LsfWorld):
 
     old = True
     submission = "Direct"
-    abilities = replace(ABILITIES, history=False)
+    abilities = replace(abilities, history=False)
 
 
 class TestNew(ManagerContract):
     world_type = NewWorld
-    loop_factory = None
-
-
-class TestDirect(ManagerContract):
-    world_type = DirectWorld
     loop_factory = None
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from bascule.managers.lsf import connect
 from bascule.model import Credentials, Network, Run, Target, TargetSpec
-from bascule.ports import Abilities
+from bascule.wiring import OWN_MACHINE
 from tests.contracts.manager_world import ManagerWorld
 from tests.fakes.lsf.cluster import US, FakeCluster
 from tests.fakes.lsf.server import PASSWORDS, FakeCenter
@@ -19,6 +19,10 @@ from tests.managers.slurm.worlds import OnceElsewhere
 
 PASSWORD_NAME = "BASCULE_TEST_LSF_PASSWORD"
 NOBODY = "http://127.0.0.1:1/platform"
+NO = {
+    False: b'{"message": "wrong: No such queue. Job not submitted."}',
+    True: b"<Job><errMsg>wrong: No such queue. Job not submitted.</errMsg></Job>",
+}
 SCRIPT = """#!/bin/sh
 cd "$HANDS"
 key=${LSB_JOBNAME}
@@ -58,6 +62,7 @@ class QuickClock:
 
 class Place:
     home = Path("/nowhere")
+    policy = OWN_MACHINE.policy
 
     def __init__(self, clock: object) -> None:
         self.clock = clock
@@ -155,7 +160,9 @@ class LsfWorld(ManagerWorld):
             return str(self.cluster.reuse(int(handle.id)).process.pid)
 
     def still_runs(self, stranger):
-        return any(job.process and str(job.process.pid) == stranger and job.process.poll() is None for job in self.cluster.live)
+        return any(
+            job.process and str(job.process.pid) == stranger and job.process.poll() is None for job in self.cluster.live
+        )
 
     async def say(self, handle, word):
         self.cluster.say(int(handle.id), word)
@@ -170,8 +177,39 @@ class LsfWorld(ManagerWorld):
     def refuse(self, call):
         self.way.is_away = True
 
+    def delay(self, call):
+        self.server.fault(self.patterns[call], "late")
+
+    async def arrive(self):
+        for happen in self.server.belated:
+            await asyncio.to_thread(happen)
+
+    def double(self, call):
+        self.server.fault(self.patterns[call], "doubled")
+
+    def reject(self, call):
+        self.server.fault(self.patterns[call], "status", status=200 if self.old else 500, body=NO[self.old])
+
+    def stall(self, call):
+        self.server.fault(self.patterns[call], "silent")
+        self.way.is_short = True
+
+    def swell(self, call):
+        self.server.fault(self.patterns[call], "endless")
+        self.way.is_short = True
+
+    def garble(self, call):
+        self.server.fault(self.patterns[call], "body", body=b"<html>welcome</html>")
+
     def lock(self):
         self.server.locked = True
+
+    def rotate(self):
+        self.server.passwords[US] = os.environ[PASSWORD_NAME] = "another & new one"
+        self.server.sessions.clear()
+
+    def requests(self):
+        return self.server.requests.total()
 
     def tell(self, handle, what, data):
         ready = self.hands / f"{handle.key}.new"
@@ -190,19 +228,3 @@ async def wait_for(is_so, within=20.0):
             return found
         await asyncio.sleep(0.01)
     raise AssertionError(f"not so within {within} s")
-
-
-ABILITIES = Abilities(
-    key="searched",
-    holds=True,
-    history=True,
-    arrays=True,
-    hold=True,
-    signal=True,
-    update_walltime=True,
-    output=True,
-    files=True,
-    settles=60.0,
-    poll_soon=2.0,
-    poll_rest=30.0,
-)

@@ -11,5 +11,9 @@ for what watching costs.
 from __future__ import annotations
 
 from bascule.managers.lsf.connecting import connect
+from bascule.managers.lsf.manager import MOST
 
-__all__ = ["connect"]
+abilities = MOST
+conditions = {"history": "from 9.1.5 on", "files": "inputs with `content`"}
+
+__all__ = ["abilities", "conditions", "connect"]

@@ -32,6 +32,9 @@ class Place(Protocol):
     def clock(self) -> Clock:
         """Return the time."""
 
+    def policy(self, allow: tuple[str, ...]) -> AddressPolicy:
+        """Return which addresses may be reached."""
+
     async def secret(self, namespace: str, name: str, key: str) -> str:
         """Return one value of a secret."""
 
@@ -52,7 +55,7 @@ def connect(target: Target, namespace: str, place: Place) -> LsfManager:
     def site(sign: Callable[[str], Mapping[str, str]]) -> Site:
         return Site(
             url=url,
-            policy=AddressPolicy.of(spec.network.allow, inner=True),
+            policy=place.policy(spec.network.allow),
             ca=spec.tls.ca,
             server_name=spec.tls.server_name,
             plaintext=spec.network.plaintext,

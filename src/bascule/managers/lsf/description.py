@@ -210,7 +210,7 @@ def _bsub(settings: Mapping[str, Any]) -> list[str]:
     """Return bsub's options as words, each quoted for a shell."""
     words: list[str] = []
     for name, value in settings.items():
-        if name in _NOT_BSUB or name == "q":
+        if name in _NOT_BSUB or name == "q" or value is False:
             continue
         if value is True:
             words.append(f"-{name}")

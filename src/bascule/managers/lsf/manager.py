@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from bascule.managers.lsf.center import Center
 from bascule.managers.lsf.changing import Changer
 from bascule.managers.lsf.finding import Finder
@@ -22,6 +24,21 @@ from bascule.managers.lsf.rest import Rest
 from bascule.managers.lsf.submitting import Submitter
 from bascule.model import Absent, CannotTell, Chunk, Found, Handle, Health, Job, Observation, Stray
 from bascule.ports import Abilities, Clock, Order, Stream
+
+MOST = Abilities(
+    key="searched",
+    holds=True,
+    history=True,
+    arrays=True,
+    hold=True,
+    signal=True,
+    update_walltime=True,
+    output=True,
+    files=True,
+    poll_soon=2.0,
+    poll_rest=30.0,
+)
+"""What can be done with Application Center from 9.1.5 on."""
 
 
 class LsfManager:
@@ -41,20 +58,7 @@ class LsfManager:
     @property
     def abilities(self) -> Abilities:
         """What can be done there; the interface before 9.1.5 has no history, which is known once it was asked."""
-        return Abilities(
-            key="searched",
-            holds=True,
-            history=not self._center.known_old,
-            arrays=True,
-            hold=True,
-            signal=True,
-            update_walltime=True,
-            output=True,
-            files=True,
-            settles=self._options.settle_seconds,
-            poll_soon=2.0,
-            poll_rest=30.0,
-        )
+        return replace(MOST, history=not self._center.known_old, settles=self._options.settle_seconds)
 
     def check(self, job: Job) -> None:
         """Raise `Mistake` where LSF cannot take *job*."""

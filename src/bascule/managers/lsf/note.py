@@ -15,6 +15,8 @@ import msgspec
 from bascule.model import indices_of
 
 _MARK = "bascule"
+_SPAN = r"\d{1,7}(?:-\d{1,7}(?::\d{1,7})?)?"
+_INDICES = rf"{_SPAN}(?:,{_SPAN})*"
 _FIELD = re.compile(r"([oeal])=([^,\s]*)")
 
 
@@ -60,9 +62,7 @@ def note_in(description: str) -> Note:
     if word != _MARK:
         return Note()
     fields = {name: unquote(value) for name, value in _FIELD.findall(rest)}
-    try:
-        note = Note(fields.get("o", ""), fields.get("e", ""), fields.get("a", ""), int(fields.get("l") or 0))
-        _ = note.indices
-    except ValueError:
+    array, limit = fields.get("a", ""), fields.get("l", "0")
+    if not (re.fullmatch(_INDICES, array) or not array) or not re.fullmatch(r"\d{1,9}", limit):
         return Note()
-    return note
+    return Note(fields.get("o", ""), fields.get("e", ""), array, int(limit))

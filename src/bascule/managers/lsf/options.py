@@ -122,10 +122,8 @@ def settings_of(options: JobOptions) -> dict[str, Any]:
         settings |= options_in(options.extra).settings
     for name, option in BSUB.items():
         value = getattr(options, name)
-        if value is not None and value is not False:
+        if value is not None:
             settings[option] = value
-        elif value is False:
-            settings.pop(option, None)
     if options.rerunnable is not None:
         settings["r" if options.rerunnable else "rn"] = True
     for word in options.mail or ():

@@ -34,6 +34,4 @@ async def probe(center: Center) -> Health:
 
 def _failed(name: str, trouble: Error, done: tuple[Check, ...], *, reachable: bool, authenticated: bool) -> Health:
     failed = Check(name, ok=False, detail=trouble.message, hint=trouble.hint)
-    return Health(
-        reachable, authenticated, False, message=trouble.message, hint=trouble.hint, checks=(*done, failed)
-    )
+    return Health(reachable, authenticated, False, message=trouble.message, hint=trouble.hint, checks=(*done, failed))

@@ -151,7 +151,12 @@ class Reporter:
         texts = {what: files.get(name, b"")[-SMALL:].decode(errors="replace") for what, name in names.items()}
         end = from_files(texts, record.id)
         asked = self._asked_end(record).was_asked
-        unclear = kind_of(record) == EXIT and not end.term and not record.term and (end.exit_code is None or end.signal is not None)
+        unclear = (
+            kind_of(record) == EXIT
+            and not end.term
+            and not record.term
+            and (end.exit_code is None or end.signal is not None)
+        )
         term = end.term
         if unclear and not end.failed and record.index is None and (record.started or end.started):
             past = await self._center.past([record.id]) or []

@@ -25,7 +25,7 @@ LARGEST_ANSWER = 32 << 20
 LARGEST_LIST = 256 << 20
 ANSWER_WITHIN = 60.0
 LIST_WITHIN = 120.0
-UPLOAD_WITHIN = 300.0
+UPLOAD_WITHIN = 120.0
 JSON, XML, FILES = "application/json", "application/xml, text/xml", "multipart/mixed, application/json"
 FORM = "application/x-www-form-urlencoded"
 # The others are the client's to judge.

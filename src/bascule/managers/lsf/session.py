@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol
 from xml.sax.saxutils import escape
 
 from bascule.clients.asking import Answer, Request
-from bascule.clients.credentials import CommandToken, EnvToken, FileToken, Tokens
+from bascule.clients.credentials import Tokens, tokens_from
 from bascule.errors import Mistake, Unauthorized, Unavailable
 from bascule.managers.lsf.payload import found_in, tree_in
 from bascule.model import Credentials
@@ -169,19 +170,6 @@ class Told:
         return await self._passwords.token()
 
 
-class SecretPassword:
-    """A password in a secret of the platform."""
-
-    def __init__(self, read: ReadSecret, namespace: str, name: str) -> None:
-        self._read = read
-        self._namespace = namespace
-        self._name = name
-
-    async def token(self, *, refused: str = "") -> str:
-        """Read the secret's key `password`."""
-        return (await self._read(self._namespace, self._name, "password")).rstrip("\r\n")
-
-
 def cookie(token: str) -> dict[str, str]:
     """Sign a request; the token has its quotes written as Application Center wants them."""
     return {"Cookie": f"platform_token={token}"}
@@ -196,15 +184,16 @@ def passwords_of(credentials: Credentials, *, home: str, namespace: str, read: R
     """Return where the password comes from; raise `Mistake` where the credentials name no source, or no user."""
     if not credentials.user:
         raise Mistake("a target of the manager `lsf` needs `credentials.user`", hint="the name to sign in with")
-    if credentials.secret is not None:
-        whose = namespace if credentials.secret.from_ == "JobNamespace" else home
-        return SecretPassword(read, whose, credentials.secret.name)
-    if credentials.file is not None:
-        return FileToken(credentials.file)
-    if credentials.env is not None:
-        return EnvToken(credentials.env)
-    if credentials.command is not None:
-        return CommandToken(credentials.command)
+    secret = credentials.secret
+    whose = namespace if secret is not None and secret.from_ == "JobNamespace" else home
+    passwords = tokens_from(
+        secret=None if secret is None else partial(read, whose, secret.name, "password"),
+        file=credentials.file,
+        env=credentials.env,
+        command=credentials.command,
+    )
+    if passwords is not None:
+        return passwords
     raise Mistake(
         "a target of the manager `lsf` needs `credentials` with a password",
         hint="name where it lies: `credentials: {user: alice, file: ~/lsf.password}`",
