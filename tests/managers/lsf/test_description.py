@@ -142,7 +142,7 @@ class TestLayers:
         assert ["protocol=mpi"] == bsub(options={"extra": '-network "protocol=mpi"'})["network"]
 
     def test_what_extra_must_not_hold_is_an_error(self):
-        with pytest.raises(Mistake, match="extra.*hold: true"):
+        with pytest.raises(Mistake, match=r"extra.*hold: true"):
             wanted(options={"extra": "-H"})
 
     @pytest.mark.parametrize("value", ["it's", "$(reboot)", "`reboot`", "a\\b"])
