@@ -23,3 +23,4 @@ compile requirements/build.txt --group build --constraint requirements/run.txt
 compile requirements/test.txt pyproject.toml --constraint requirements/run.txt \
     --group tests --group lint --group typing --group docs --group build
 compile requirements/lock.txt --group lock
+compile requirements/ray.txt --group ray

@@ -40,6 +40,14 @@ class BadAnswer(Exception):
     """The other side answered what no client should take; the text says what."""
 
 
+class TooLarge(BadAnswer):
+    """The answer is larger than what is taken of one."""
+
+
+class Oversized(Unavailable):
+    """A question whose answer is larger than what is taken of one: ask for less."""
+
+
 @dataclass(slots=True)
 class Passage:
     """How far one request came: *sent* from just before its first byte on."""
@@ -91,6 +99,8 @@ def from_exception(passage: Passage, error: Exception) -> Error:
         return _unreached(passage, error)
     what = _what(passage)
     match error:
+        case TooLarge() if not passage.request.changes:
+            return Oversized(f"{passage.who} answered {what} with {error}", hint="is this the address of the API?")
         case BadAnswer():
             words, hint = f"answered {what} with {error}", "is this the address of the API?"
         case TimeoutError() if passage.answered:
@@ -106,6 +116,16 @@ def from_exception(passage: Passage, error: Exception) -> Error:
         case _:
             words, hint = f"was lost in the middle of {what} ({type(error).__name__})", ""
     return _unclear(passage, f"{passage.who} {words}", hint=hint)
+
+
+def not_opened(passage: Passage, status: int) -> Unavailable:
+    """Return the error for a WebSocket that was answered with *status* instead of being opened."""
+    what = _what(passage)
+    if status in {401, 403}:
+        return Unauthorized(f"{passage.who} did not accept the credentials for {what} ({status})", hint="renew them")
+    return Unavailable(
+        f"{passage.who} does not stream {what} ({status})", hint="does a proxy on the way let WebSockets through?"
+    )
 
 
 def malformed(passage: Passage, why: str) -> Error:

@@ -11,7 +11,7 @@ import asyncio
 import ssl
 from functools import partial
 from types import SimpleNamespace
-from typing import Self
+from typing import Any, Self
 
 import aiohttp
 from yarl import URL
@@ -20,11 +20,12 @@ from bascule.clients import addresses, faults
 from bascule.clients.addresses import CheckedResolver
 from bascule.clients.asking import Answer, Request, Site
 from bascule.clients.credentials import Tokens
-from bascule.clients.faults import BadAnswer, Passage
+from bascule.clients.faults import BadAnswer, Passage, TooLarge
 from bascule.clients.keeping import CHANGES, RESTS, Habits, KeptConnection
 from bascule.clients.pace import Pace, Respite
 from bascule.clients.secrecy import Secrets
-from bascule.errors import Mistake, Unavailable
+from bascule.clients.sockets import LARGEST_FRAME, Socket
+from bascule.errors import Error, Mistake, Unavailable
 
 __all__ = ["Answer", "HttpClient", "Request", "Site"]
 
@@ -49,6 +50,7 @@ class HttpClient:
         self._secrets = Secrets()
         self._habits = Habits()
         self._session: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         """Return itself."""
@@ -60,9 +62,11 @@ class HttpClient:
 
     async def aclose(self) -> None:
         """Close connections; a client that is closed can be used again."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        sessions = (self._session, self._streams)
+        self._session = self._streams = None
+        for session in sessions:
+            if session is not None:
+                await session.close()
 
     async def ask(self, request: Request) -> Answer:
         """
@@ -87,6 +91,35 @@ class HttpClient:
         """Ask nothing for so long: the other side wants it so."""
         self._respite.begin(seconds)
 
+    async def open(self, request: Request) -> Socket:
+        """Open a WebSocket at *request*'s path; raise `Unavailable` or `Unauthorized` where that is not to be had."""
+        token = await self._token()
+        passage = Passage(self._who, request, self._secrets, request.within or self._site.answer_within)
+        headers = {**request.headers, **(self._site.sign(token) if token else {})}
+        failure: Error
+        await self._pace.turn()
+        faults.respect(passage, self._respite.left)
+        try:
+            async with asyncio.timeout(passage.within):
+                self._check_address()
+                if self._streams is None:
+                    # Apart from the others: a stream stays open, and would keep a question's place.
+                    self._streams = self._session_over(aiohttp.TCPConnector(limit=0, **self._guarded()))
+                stream = await self._streams.ws_connect(
+                    _joined(self._url, request.path),
+                    params=request.query or None,
+                    headers=headers,
+                    ssl=self._tls or True,
+                    server_hostname=self._site.server_name if self._tls else None,
+                    max_msg_size=LARGEST_FRAME,
+                )
+                return Socket(stream)
+        except aiohttp.WSServerHandshakeError as error:
+            failure, cause = faults.not_opened(passage, error.status), faults.without_request(error)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            failure, cause = faults.from_exception(passage, error), faults.without_request(error)
+        raise failure from cause
+
     async def _token(self, refused: str = "") -> str:
         if self._tokens is None:
             return ""
@@ -107,9 +140,7 @@ class HttpClient:
             await self._pace.turn()
             async with self._places, asyncio.timeout(within):
                 faults.respect(passage, self._respite.left)
-                if not self._is_checked:
-                    addresses.check(self._site.policy, self._literal or "", loopback_only=self._loopback_only)
-                    self._is_checked = True
+                self._check_address()
                 async with self._connected().request(
                     request.method,
                     _joined(self._url, request.path),
@@ -130,30 +161,36 @@ class HttpClient:
         # Out here, as the error itself holds the request, and so the token.
         raise failure from cause
 
+    def _check_address(self) -> None:
+        if not self._is_checked:
+            addresses.check(self._site.policy, self._literal or "", loopback_only=self._loopback_only)
+            self._is_checked = True
+
+    def _guarded(self) -> dict[str, Any]:
+        resolver = CheckedResolver(self._site.policy, loopback_only=self._loopback_only)
+        # Without the cache: an address is looked at anew for each connection.
+        return {"use_dns_cache": False, "resolver": resolver}
+
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
-            site = self._site
-            connector = aiohttp.TCPConnector(
-                keepalive_timeout=RESTS,
-                limit=site.connections,
-                # Without the cache: an address is looked at anew for each connection.
-                use_dns_cache=False,
-                resolver=CheckedResolver(site.policy, loopback_only=self._loopback_only),
-            )
+            connector = aiohttp.TCPConnector(keepalive_timeout=RESTS, limit=self._site.connections, **self._guarded())
             # There is no public way to a protocol of one's own.
             connector._factory = partial(KeptConnection, asyncio.get_running_loop(), self._habits)  # type: ignore[assignment] # noqa: SLF001
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                # A small answer could unpack to more than fits into memory.
-                auto_decompress=False,
-                headers={"Accept-Encoding": "identity", "User-Agent": "bascule"},
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=site.connect_within),
-                trace_configs=[_trace()],
-            )
+            self._session = self._session_over(connector)
             # aiohttp would ask twice, unseen, with PUT and DELETE as with GET.
             self._session._retry_connection = False  # noqa: SLF001
         return self._session
+
+    def _session_over(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # A small answer could unpack to more than fits into memory.
+            auto_decompress=False,
+            headers={"Accept-Encoding": "identity", "User-Agent": "bascule"},
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._site.connect_within),
+            trace_configs=[_trace()],
+        )
 
 
 async def _body(reply: aiohttp.ClientResponse, most: int) -> bytes:
@@ -161,12 +198,12 @@ async def _body(reply: aiohttp.ClientResponse, most: int) -> bytes:
     if reply.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise BadAnswer("a packed body, which was not asked for")
     if (reply.content_length or 0) > most:
-        raise BadAnswer(f"{reply.content_length:,} bytes, more than the {most:,} that are taken")
+        raise TooLarge(f"{reply.content_length:,} bytes, more than the {most:,} that are taken")
     body = bytearray()
     async for piece in reply.content.iter_any():
         body += piece
         if len(body) > most:
-            raise BadAnswer(f"more than the {most:,} bytes that are taken")
+            raise TooLarge(f"more than the {most:,} bytes that are taken")
     return bytes(body)
 
 
@@ -204,7 +241,8 @@ def _context(ca: str | None) -> ssl.SSLContext:
 
 def _trace() -> aiohttp.TraceConfig:
     async def sent(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
-        context.trace_request_ctx.sent = True
+        if context.trace_request_ctx is not None:  # a WebSocket has none: it asks for nothing that could be in doubt
+            context.trace_request_ctx.sent = True
 
     trace = aiohttp.TraceConfig()
     trace.on_request_headers_sent.append(sent)
