@@ -41,10 +41,12 @@ class Abilities(Noun, frozen=True):
     ``searched`` jobs can be found by their key; ``none`` neither, so an uncertain
     submit stays Unknown. *holds*: a job can be submitted held and released. *settles*:
     how long an accepted job may stay invisible. *warns*: sends the warning signal
-    itself. *volatile*: forgets its jobs when it is started anew, and `Health.instance`
-    names its run. *batch*: many jobs are asked for in few requests. *here*: its jobs run on this machine, and see the caller's folders.
-    *walltime*: ends a job at its walltime itself; where not, the core does. *poll*: the
-    intervals between two observations, when something just changed and at rest.
+    itself. *recalls*: something there tells that a job ran, though the manager itself came
+    back from before that. *volatile*: forgets its jobs when it is started anew, and
+    `Health.instance` names its run. *batch*: many jobs are asked for in few requests.
+    *here*: its jobs run on this machine, and see the caller's folders. *walltime*: ends a
+    job at its walltime itself; where not, the core does. *poll*: the intervals between two
+    observations, when something just changed and at rest.
     """
 
     key: Literal["chosen", "searched", "none"]
@@ -58,6 +60,7 @@ class Abilities(Noun, frozen=True):
     output: bool = False
     files: bool = False
     warns: bool = False
+    recalls: bool = True
     volatile: bool = False
     here: bool = False
     walltime: bool = True

@@ -4,7 +4,8 @@ Remove jobs that nobody recorded.
 A process that was frozen between its intent and its submit may wake up after its
 successor took over, and leave a held job behind: it can never run, since only a
 recorded id is released. Only jobs are removed whose key is ours, whose object is in
-this store, and of whose attempt another id, or the end, is on record. One that is not
+this store, and of whose attempt another id, or the end, is on record: a manager that came
+back from before a job ran may hold it again, and must never let it run. One that is not
 held goes only where its object ended without ever knowing it: a submit that arrived
 after all proof of its absence.
 """
@@ -48,7 +49,7 @@ def is_orphan(stray: Stray, job: Job) -> bool:
         return False
     if status.key == stray.key:
         if status.handle is not None:
-            return stray.held and status.handle.id != stray.handle.id
+            return stray.held and (status.handle.id != stray.handle.id or status.phase.is_final)
         return status.phase.is_final
     if not stray.held:
         return False

@@ -22,8 +22,7 @@ SECONDS = 25.0
 def test_nothing_runs_twice_is_lost_or_left(start_slurm, tmp_path, version, accounting):
     cluster = start_slurm(SlurmSpec(version=version, accounting=accounting, extra_conf=SLURM_CONF))
     seed = random.randrange(10**6)
-    # Kills of slurmctld itself are for `make chaos`: what it forgets, a release too, is told in docs/reliability.md.
-    chaos = Chaos(cluster, tmp_path, seed=seed, kills_ctld=False)
+    chaos = Chaos(cluster, tmp_path, seed=seed, kills_ctld=True)
 
     outcome = chaos.run(500, until=time.monotonic() + SECONDS)
 

@@ -19,7 +19,7 @@ from bascule.model import (
     StopCause,
     Warn,
 )
-from tests.decide.stories import KEY, NOW, RAY_LIKE, ago, job, outside, seen
+from tests.decide.stories import KEY, NOW, RAY_LIKE, SLURM_LIKE, ago, job, outside, seen
 
 HANDLE = Handle("4711", KEY)
 RUNNING = Report(Phase.RUNNING, state="RUNNING", explanation="running on n1", nodes=("n1",), started_at=ago(minutes=10))
@@ -131,6 +131,14 @@ class TestRelease:
 
         assert Release(HANDLE) == seen_held.action
         assert (Phase.HELD, None) == (again.status.phase, again.action)
+
+    def test_a_release_is_made_once_where_nothing_would_tell_that_the_job_ran(self):
+        """It may have been released, have run, and be held again by a manager that forgot all that."""
+        status = replace(outside(Phase.SUBMITTING), released_at=ago(minutes=2))
+
+        plan = told(Report(Phase.HELD, state="PENDING"), status, abilities=replace(SLURM_LIKE, recalls=False))
+
+        assert (Phase.HELD, None) == (plan.status.phase, plan.action)
 
     def test_a_hold_just_after_the_release_may_be_an_old_answer(self):
         status = replace(outside(Phase.SUBMITTING), released_at=ago(seconds=5))

@@ -40,6 +40,7 @@ from bascule.model import (
     Source,
     Stop,
 )
+from bascule.ports import Abilities
 
 TROUBLE_AGAIN = 30.0
 CANNOT_TELL_AGAIN = 60.0
@@ -52,7 +53,7 @@ def living(job: Job, handle: Handle, seen: Seen, now: datetime) -> Plan:
         case Report(phase=Phase() as phase) as report if report.is_over:
             return _over(job, status, report, phase, now)
         case Report() as report:
-            status, more = _take_in(status, report, now)
+            status, more = _take_in(status, report, seen.abilities, now)
             events = (*events, *more)
         case Absent() as absent:
             plan = _absent(job, status, absent, seen, now)
@@ -69,7 +70,9 @@ def living(job: Job, handle: Handle, seen: Seen, now: datetime) -> Plan:
     return replace(plan, events=(*events, *plan.events))
 
 
-def _take_in(status: JobStatus, report: Report, now: datetime) -> tuple[JobStatus, tuple[Event, ...]]:
+def _take_in(
+    status: JobStatus, report: Report, abilities: Abilities | None, now: datetime
+) -> tuple[JobStatus, tuple[Event, ...]]:
     """Put what a live *report* says into the status."""
     view = ManagerView(
         state=report.state,
@@ -86,7 +89,7 @@ def _take_in(status: JobStatus, report: Report, now: datetime) -> tuple[JobStatu
         phase = Phase.SUBMITTING
     elif released_at is None and report.phase is not None:
         released_at = now
-    elif phase is Phase.HELD and release_is_unseen(status):
+    elif phase is Phase.HELD and release_is_unseen(status, abilities):
         phase = Phase.SUBMITTING
     started = status.started_at
     if phase is Phase.RUNNING:

@@ -7,7 +7,7 @@ Knows nothing of HTTP; `shapes` writes its jobs as each version does, `server` a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 US, STRANGER = "alice", "mallory"
@@ -199,6 +199,16 @@ class FakeCluster:
         kept = {number: job for number, job in self.live.items() if job.submitted <= self.now() - forgets}
         self.live = kept
         self._next = max([99, *kept]) + 1
+        self._changed()
+
+    def rewind(self, number: int) -> None:
+        """Be killed and started again, from before this job was released; slurmdbd keeps what it was told."""
+        job = self.live[number]
+        if job.words != ["PENDING"]:
+            self.past.append(replace(job))
+        job.words, job.reason, job.held = ["PENDING"], "JobHeldUser", True
+        job.started = job.ended = job.status = 0
+        job.nodes = job.killed_by = ""
         self._changed()
 
     def say(self, number: int, word: str) -> None:

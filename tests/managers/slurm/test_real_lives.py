@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 
 from bascule.errors import Refused, Unauthorized, Unavailable
+from bascule.managers.slurm.rewound import GONE
 from bascule.model import (
     Absent,
     Array,
@@ -28,7 +29,8 @@ from bascule.model import (
     Source,
     Warn,
 )
-from tests.managers.slurm.real_world import RealWorld
+from tests.contracts.manager_world import INSTALLATION
+from tests.managers.slurm.real_world import SCRIPT, RealWorld
 from tests.managers.slurm.worlds import TOKEN_NAME
 from tests.testbed.slurm import SlurmCluster, SlurmSpec
 
@@ -51,6 +53,27 @@ def cluster(request):
 async def world(cluster, tmp_path):
     async with world_of(cluster)(tmp_path) as world:
         yield world
+
+
+async def rewound(world):
+    """Return a job that ran, and that slurmctld holds as before."""
+    for _ in range(4):
+        order = world.order(held=True)
+        handle = await world.manager.submit(order)
+        await asyncio.sleep(6.0)  # slurmctld's state is saved at most 5 s after a change
+        await world.manager.cancel(await world.manager.submit(world.order("another", held=True)))
+        await asyncio.sleep(0.3)  # and at once after a rest: from now on not for 5 s
+        await world.manager.release(handle)
+        await world.becomes(handle, Phase.RUNNING, *FINAL)
+        await world.wait_for(world.place / f"{order.key}.starts")
+        if world.run.script != SCRIPT:
+            await world.becomes(handle, *FINAL)
+            await asyncio.sleep(0.3)
+        await asyncio.to_thread(world.cluster.kill_ctld)
+        await asyncio.to_thread(world.cluster.start_ctld)
+        if "JobHeldUser" == (await shown(world, handle)).get("Reason"):
+            return order, handle
+    raise AssertionError("slurmctld saved its state too often")
 
 
 async def shown(world, handle):
@@ -223,6 +246,39 @@ class TestAccidents:
             found = await world.manager.find(handle.key, world.now() - timedelta(minutes=5))
             assert isinstance(found, Found) is bool(there.strip())
         assert [Report] * 4 == [type(await world.see(handle)) for handle in others]
+
+    @pytest.mark.slow
+    @pytest.mark.timeout(180)
+    @pytest.mark.parametrize("ended", [True, False], ids=["ended", "running"])
+    @pytest.mark.parametrize("cluster", ["slurm_2205", "slurm_2205_dbd", "slurm_2605_dbd"], indirect=True)
+    async def test_what_slurmctld_holds_again_though_it_ran_does_not_run_again(self, world, ended):
+        """
+        Killed within seconds of a release, slurmctld comes back from its state file with the job held.
+        """
+        world.run = Run(script=f"{SCRIPT.partition('trap')[0]}exit 3\n") if ended else world.run
+        is_old = world.cluster.spec.version == "22.05"
+        order, handle = await rewound(world)
+
+        with pytest.raises(Refused, match="it ran before"):
+            await world.manager.unhold(handle)
+        answer = await world.see(handle)
+        (stray,) = [each for each in await world.manager.sweep(INSTALLATION) if each.key == order.key]
+
+        if ended:
+            assert Phase.FAILED is answer.phase
+            # dbv0.0.38 has the code with the batch step alone, of which slurmdbd may not have been told in time.
+            assert answer.exit_code in ({3, None} if answer.source is Source.HISTORY and is_old else {3})
+        else:
+            for _ in range(200):
+                if isinstance(answer, Absent):
+                    break
+                assert isinstance(answer, CannotTell)
+                await asyncio.sleep(0.1)
+                answer = await world.see(handle)
+            assert answer == Absent(GONE, answer.as_of)
+        await world.manager.cancel(stray.handle)
+        assert (handle.id, True) == (stray.handle.id, stray.held)
+        assert 1 == world.starts(order.key)
 
     @pytest.mark.parametrize("cluster", ["slurm_2605"], indirect=True)
     async def test_a_newer_slurm_without_accounting_and_a_strangers_job(self, world):

@@ -310,7 +310,8 @@ class TestCost:
 
         await new.manager.release(handle)
 
-        assert 2 == new.server.requests.total()
+        look, past = "GET /slurm/v0.0.45/job/N", "GET /slurmdb/v0.0.45/jobs"
+        assert {look: 1, past: 1, "POST /slurm/v0.0.45/job/N": 1} == dict(new.server.requests)
 
     async def test_a_thousand_running_jobs_are_one_small_request_a_poll(self, new):
         handles = [await new.manager.submit(new.order(f"job{n}")) for n in range(120)]

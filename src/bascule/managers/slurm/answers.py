@@ -79,7 +79,8 @@ def matches_in(records: Iterable[Record], key: str, now: datetime) -> list[Match
             submitted_at=time_of(first.submitted),
             place=_note(runs).written(),
         )
-        held = all(is_held_by_user(record) for record in runs)
+        # One that ran and was requeued is held by somebody else: our own hold is lifted before a job runs.
+        held = all(is_held_by_user(record) and not record.restarts for record in runs)
         matches.append(Match(handle, report_on(handle, runs, now), held))
     return sorted(
         matches,

@@ -21,7 +21,9 @@ from bascule.managers.slurm.note import note_from
 from bascule.managers.slurm.observing import Observer
 from bascule.managers.slurm.records import Record
 from bascule.managers.slurm.rest import ACCESS_DENIED, ALREADY_OVER, NO_SUCH_JOB, Answer, Doubtful, Rest
+from bascule.managers.slurm.rewound import Rewinds
 from bascule.model import Handle
+from bascule.ports import Clock
 
 JUST_NOW = 0.5
 """
@@ -34,11 +36,21 @@ SIGNAL = re.compile(r"(?:SIG)?([A-Z0-9+-]{2,12})")
 class Changer:
     """Changes one user's jobs at one cluster."""
 
-    def __init__(self, rest: Rest, discovery: Discovery, cluster: Cluster, observer: Observer) -> None:
+    def __init__(
+        self,
+        rest: Rest,
+        discovery: Discovery,
+        cluster: Cluster,
+        observer: Observer,
+        rewinds: Rewinds,
+        clock: Clock,
+    ) -> None:
         self._rest = rest
         self._discovery = discovery
         self._cluster = cluster
         self._observer = observer
+        self._rewinds = rewinds
+        self._clock = clock
         self._given: dict[str, tuple[str, float]] = {}
 
     def note_submitted(self, handle: Handle) -> None:
@@ -130,6 +142,10 @@ class Changer:
         if not records and not is_new:
             raise Refused(f"{self._rest.where} {refusal}: it does not have it any more")
         self._observer.forget(handle)
+        if fields.get("hold") is False and await self._rewinds.has_run(handle, records, self._clock.now()):
+            raise Refused(
+                f"job `{handle.id}` at {self._rest.where} is not released: it ran before, and slurmctld has forgotten that"
+            )
         # The fields stand alone: within `{"job": ...}` slurmrestd takes them with a warning, and does nothing.
         answer = await self.change("POST", f"job/{handle.id}", fields)
         errors = answer.envelope.errors

@@ -87,9 +87,9 @@ class History:
         indices = note_from(handle.place).indices
         records = [*rows, *known]
         if not accounting:
-            records += await self._marked_tasks(handle, known, indices)
-        ends = [record for record in records if _is_over(record)]
-        live = [record for record in known if record.source is Source.LIVE and not _is_over(record)]
+            records += await self.marked_tasks(handle, known, indices)
+        ends = [record for record in records if is_over(record)]
+        live = [record for record in known if record.source is Source.LIVE and not is_over(record)]
         covered = {record.task for record in ends} | {index for record in ends for index in record.waiting}
         if live:
             return array_report([*ends, *live], indices, now, complete=False)
@@ -97,7 +97,7 @@ class History:
             return array_report(ends, indices, now)
         if accounting and ends:
             # A task that was cancelled before it started may have no row of its own.
-            unended = [record for record in rows if not _is_over(record) and record.started is not None]
+            unended = [record for record in rows if not is_over(record) and record.started is not None]
             return (
                 array_report(ends, indices, now)
                 if not unended
@@ -122,7 +122,8 @@ class History:
                 return False
         return await asyncio.to_thread(has_begun, self._root, handle.key)
 
-    async def _marked_tasks(self, handle: Handle, known: list[Record], indices: Sequence[int]) -> list[Record]:
+    async def marked_tasks(self, handle: Handle, known: list[Record], indices: Sequence[int]) -> list[Record]:
+        """Return the ends that the wrapper noted of the tasks *indices*, apart from those that are *known*."""
         if self._root is None or not handle.key:
             return []
         have = {record.task for record in known}
@@ -151,6 +152,7 @@ class History:
         return found
 
 
-def _is_over(record: Record) -> bool:
+def is_over(record: Record) -> bool:
+    """Tell whether *record* is of a run that has ended."""
     verdict = verdict_of(record)
     return verdict.phase is not None and verdict.phase.is_final and verdict.settled

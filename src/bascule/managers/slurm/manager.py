@@ -25,6 +25,7 @@ from bascule.managers.slurm.options import TargetOptions
 from bascule.managers.slurm.output import Output
 from bascule.managers.slurm.probing import probe
 from bascule.managers.slurm.rest import Rest
+from bascule.managers.slurm.rewound import Rewinds
 from bascule.managers.slurm.submitting import Submitter
 from bascule.model import Absent, CannotTell, Chunk, Found, Handle, Health, Job, Observation, Stray
 from bascule.ports import Abilities, Clock, Order, Stream
@@ -55,10 +56,11 @@ class SlurmManager:
         self._discovery = Discovery(rest)
         self._cluster = Cluster(rest, self._discovery, clock)
         self._history = History(self._cluster, root, min_job_age=options.min_job_age)
-        self._observer = Observer(self._cluster, self._history, clock)
+        rewinds = Rewinds(self._cluster, self._history, clock, root=root, settles=options.settle_seconds)
+        self._observer = Observer(self._cluster, self._history, rewinds, clock)
         self._finder = Finder(self._cluster, clock, root=root, held=held, min_job_age=options.min_job_age)
         self._output = Output(self._cluster, root)
-        self._changer = Changer(rest, self._discovery, self._cluster, self._observer)
+        self._changer = Changer(rest, self._discovery, self._cluster, self._observer, rewinds, clock)
         self._submitter = Submitter(rest, self._discovery, self._changer, clock, options, root)
 
     @property
@@ -70,6 +72,7 @@ class SlurmManager:
             history=known.accounting if known else False,
             output=self._root is not None,
             warns=known.shape.warns if known else False,
+            recalls=self._root is not None or known is None or known.accounting,
             settles=self._options.settle_seconds,
         )
 

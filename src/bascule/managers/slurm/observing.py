@@ -20,6 +20,7 @@ from bascule.managers.slurm.cluster import Brief, Cluster
 from bascule.managers.slurm.history import History
 from bascule.managers.slurm.note import note_from
 from bascule.managers.slurm.records import Record
+from bascule.managers.slurm.rewound import Rewinds, could_be_rewound
 from bascule.managers.slurm.states import verdict_of
 from bascule.model import Absent, Answer, Handle, Observation, Phase, Report
 from bascule.ports import Clock
@@ -50,9 +51,10 @@ class Known:
 class Observer:
     """Watches the jobs of one user at one cluster."""
 
-    def __init__(self, cluster: Cluster, history: History, clock: Clock) -> None:
+    def __init__(self, cluster: Cluster, history: History, rewinds: Rewinds, clock: Clock) -> None:
         self._cluster = cluster
         self._history = history
+        self._rewinds = rewinds
         self._clock = clock
         self._known: dict[str, Known] = {}
         self._finished: dict[str, dict[int, Record]] = defaultdict(dict)
@@ -79,6 +81,7 @@ class Observer:
     def forget(self, handle: Handle) -> None:
         """Read *handle* whole at the next look: something was just asked for it."""
         self._known.pop(handle.id, None)
+        self._rewinds.forget(handle)
 
     # 22.05: the list, unless nothing moved.
 
@@ -183,6 +186,7 @@ class Observer:
     ) -> dict[str, Answer]:
         answers: dict[str, Answer] = {}
         elsewhere: list[tuple[Handle, list[Record]]] = []
+        held: list[tuple[Handle, list[Record]]] = []
         for handle in handles:
             if not handle.id.isdecimal():
                 answers[handle.id] = Absent(f"`{handle.id}` is no id of a Slurm job", now)
@@ -195,10 +199,14 @@ class Observer:
                     continue
             if ours:
                 answers[handle.id] = report_on(handle, ours, now)
+                if could_be_rewound(ours):
+                    held.append((handle, ours))
             else:
                 elsewhere.append((handle, []))
         if elsewhere:
             answers |= await self._history.answers(elsewhere, now)
+        if held:
+            answers |= await self._rewinds.answers(held, now)
         return answers
 
     def _with_finished(self, handle: Handle, records: list[Record]) -> list[Record]:
