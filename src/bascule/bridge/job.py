@@ -9,7 +9,7 @@ from datetime import datetime
 from bascule.bridge import admission
 from bascule.bridge.tasks import check_index
 from bascule.errors import Mistake, Refused, Unavailable
-from bascule.model import Attempt, Chunk, Handle, Job, JobStatus, Noun, Phase, Reason, Ref, StoredFile, Target, Tasks
+from bascule.model import Attempt, Chunk, Handle, Job, JobStatus, Noun, Phase, Reason, Ref, Report, StoredFile, Target, Tasks
 from bascule.ports import Clock, Front, Manager, Stream
 
 PIECE = 256 * 1024
@@ -196,6 +196,32 @@ class BridgeJob:
     async def release(self) -> None:
         """Let it go on."""
         await self._set(hold=False, suspend=False)
+
+    async def lift(self) -> bool:
+        """
+        Lift a hold that was made outside, at once at the job's manager; tell whether there was one.
+
+        No wish of ours is behind such a hold, and none is kept: this is asked for once.
+        """
+        job = await self.get()
+        status = job.status
+        if status.phase.is_final or status.handle is None or status.released_at is None:
+            return False
+        if status.holding or job.spec.hold or job.spec.cancel:
+            return False
+        manager = await self._manager(job)
+        if not manager.abilities.hold:
+            return False
+        seen = (await manager.observe([status.handle])).answers.get(status.handle.id)
+        if not isinstance(seen, Report) or seen.phase is not Phase.HELD:
+            return False
+        if seen.reason == Reason.SUSPENDED:
+            raise Refused(
+                f"job `{self.ref}` was suspended while it ran, not held ({seen.state})",
+                hint="whoever suspended it lets it go on; `scontrol resume` at Slurm",
+            )
+        await manager.unhold(status.handle)
+        return True
 
     async def delete(self) -> None:
         """Remove it; a live job is cancelled first."""

@@ -102,6 +102,39 @@ class TestDirectives:
     def test_lines_after_the_first_command_are_comments(self):
         assert {} == directives_in("#!/bin/bash\ntrue\n#SBATCH -N 2\n").settings
 
+    def test_all_faults_of_one_line_are_told(self):
+        found = directives_in("#!/bin/sh\n#SBATCH --frob 7 -Z --time=soon --hint=compute -N 2 stray word --mem\n")
+
+        assert {"nodes": "2"} == found.settings
+        said = ["`--frob` is no", "`-Z` is no", "`soon` is no time", "no field", "`stray` is no", "`--mem` needs"]
+        assert [True] * 6 == [words in problem for words, problem in zip(said, found.problems, strict=True)]
+
+    def test_of_an_option_given_twice_the_later_counts_as_for_sbatch_and_that_is_said(self):
+        found = directives_in("#!/bin/sh\n#SBATCH --gres=gpu:1\n#SBATCH --gres=gpu:2\n#SBATCH -t 5\n#SBATCH --time=5\n")
+
+        assert ({"gres": "gpu:2", "walltime": "5m0s"}, ()) == (found.settings, found.problems)
+        assert ("line 2: `#SBATCH --gres=gpu:1`: line 3 has `--gres` again, and counts",) == found.overridden
+
+    @pytest.mark.parametrize(
+        ("lines", "problem"),
+        [
+            (["--mem=1G", "--mem-per-cpu=1G"], "line 3: `#SBATCH --mem-per-cpu=1G`: `--mem-per-cpu` and `--mem` (line 2)"),
+            (["--oversubscribe", "--exclusive"], "line 3: `#SBATCH --exclusive`: `--exclusive` and `--oversubscribe` (line 2)"),
+            (["--gpus-per-node=2", "--gres=gpu:1"], "line 3: `#SBATCH --gres=gpu:1`: `--gres` and `--gpus-per-node` (line 2)"),
+            (["--gres=shard:1,gpu:1", "--gpus-per-node=2"], "line 3: `#SBATCH --gpus-per-node=2`: `--gpus-per-node`"),
+        ],
+    )  # fmt: skip
+    def test_lines_that_exclude_each_other_are_told(self, lines, problem):
+        (told,) = directives_in("\n".join(["#!/bin/sh", *(f"#SBATCH {line}" for line in lines)])).problems
+
+        assert told.startswith(problem)
+
+    def test_gpus_per_node_come_beside_other_generic_resources(self):
+        for lines in (["--gres=shard:1", "--gpus-per-node=a100:2"], ["--gpus-per-node=a100:2", "--gres=shard:1"]):
+            found = directives_in("\n".join(["#!/bin/sh", *(f"#SBATCH {line}" for line in lines)]))
+
+            assert ({"gres": "shard:1,gpu:a100:2"}, ()) == (found.settings, found.problems)
+
     def test_all_wrong_lines_of_a_job_are_told_at_once(self):
         with pytest.raises(Mistake) as caught:
             job_of("#SBATCH --hint=nomultithread", "#SBATCH --frob")

@@ -46,6 +46,7 @@ class Wanted(NamedTuple):
     warning: tuple[str, int, str] | None
     comment: str
     environment: dict[str, str]
+    overridden: tuple[str, ...] = ()
 
     @property
     def note(self) -> Note:
@@ -92,6 +93,7 @@ def wanted_by(job: Job, defaults: TargetOptions, *, key: str, root: str | None) 
         warning=warning,
         comment=settings.pop("comment", ""),
         environment={"PATH": PATH, **spec.env},
+        overridden=found.overridden,
     )
 
 

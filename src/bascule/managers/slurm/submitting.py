@@ -54,6 +54,8 @@ class Submitter:
         facts = await self._discovery.facts()
         wanted = wanted_by(order.job, self._options, key=order.key, root=self._root)
         body = self._body(wanted, facts, order)
+        for line in wanted.overridden:
+            log.warning("slurm.line_overridden", line=line)
         if self._root is not None and wanted.folder == f"{self._root.rstrip('/')}/{order.key}":
             await asyncio.to_thread(make, self._root, wanted.folder, self._rest.user)
         answer = await self._changer.change("POST", "job/submit", body)
