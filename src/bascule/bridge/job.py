@@ -9,7 +9,21 @@ from datetime import datetime
 from bascule.bridge import admission
 from bascule.bridge.tasks import check_index
 from bascule.errors import Mistake, Refused, Unavailable
-from bascule.model import Attempt, Chunk, Handle, Job, JobStatus, Noun, Phase, Reason, Ref, Report, StoredFile, Target, Tasks
+from bascule.model import (
+    Attempt,
+    Chunk,
+    Handle,
+    Job,
+    JobStatus,
+    Noun,
+    Phase,
+    Reason,
+    Ref,
+    Report,
+    StoredFile,
+    Target,
+    Tasks,
+)
 from bascule.ports import Clock, Front, Manager, Stream
 
 PIECE = 256 * 1024

@@ -16,7 +16,12 @@ from bascule.ports import Abilities
 
 def release_again_in(status: JobStatus, abilities: Abilities | None, now: datetime) -> float | None:
     """Return the seconds until a release that nobody saw arrive is made again; None where it was, or is not ours."""
-    if abilities is None or status.manager is None or status.released_at is None or not release_is_unseen(status, abilities):
+    if (
+        abilities is None
+        or status.manager is None
+        or status.released_at is None
+        or not release_is_unseen(status, abilities)
+    ):
         return None
     return abilities.settles - (now - status.released_at).total_seconds()
 

@@ -12,6 +12,7 @@ import pytest
 
 from bascule.errors import Refused, Unauthorized, Unavailable
 from bascule.managers.slurm.rewound import GONE
+from bascule.managers.slurm.versions import NEWEST_FIRST
 from bascule.model import (
     Absent,
     Array,
@@ -228,6 +229,54 @@ class TestEveryVersion:
         await world.becomes(handle, Phase.RUNNING)
 
 
+SPOKEN = [("slurm_2411_dbd", f"v0.0.{n}") for n in (40, 41, 42)] + [
+    ("slurm_2605_dbd", f"v0.0.{n}") for n in (42, 43, 44, 45)
+]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "version"), SPOKEN, indirect=["cluster"], ids=[f"{c[6:10]}-{v}" for c, v in SPOKEN]
+)
+async def test_a_life_in_every_version_that_a_real_slurmrestd_speaks(world, version, monkeypatch):
+    """
+    The newest is used; with a server that has no newer one, each must do.
+    """
+    shapes = tuple(shape for shape in NEWEST_FIRST if shape.name == version)
+    monkeypatch.setattr("bascule.managers.slurm.discovery.NEWEST_FIRST", shapes)
+    world.manager._discovery.forget()
+    since = world.now() - timedelta(minutes=1)
+    lines = "#SBATCH --mem=64M --nice=3 --no-requeue\n#SBATCH --licenses=matlab:1 --gres=gpu:1\n"
+    script = f"#!/bin/sh\n{lines}echo out $1\nexit 7\n"
+    order = world.order(
+        held=True, run=Run(script=script), arguments=("a b",), resources=Resources(walltime=Duration(minutes=3))
+    )
+    tasks = world.order("tasks", array=Array("0-2"), run=Run(script="#!/bin/sh\nexit $SLURM_ARRAY_TASK_ID\n"))
+
+    assert f"REST {version}" in (await world.manager.probe()).version
+    handle, array = await world.manager.submit(order), await world.manager.submit(tasks)
+    held, found = await world.see(handle), await world.manager.find(order.key, since)
+    has = await shown(world, handle)
+    strays = await world.manager.sweep(INSTALLATION)
+    await world.manager.update(handle, timedelta(minutes=2))
+    await world.manager.release(handle)
+    report = await world.becomes(handle, *FINAL)
+    output = await world.manager.read(handle, "output", 0, 100)
+    counted = (await world.becomes(array, *FINAL)).tasks
+    _, runs = await world.running()
+    await world.manager.signal(runs, "USR1")
+    await world.manager.cancel(runs)
+
+    assert (Phase.HELD, True) == (held.phase, found.matches[0].held)
+    assert (order.key, True) in {(stray.key, stray.held) for stray in strays}
+    assert ("64M", "3", "matlab:1") == (has["MinMemoryNode"], has["Nice"], has["Licenses"])
+    assert (Phase.FAILED, 7, b"out a b\n") == (report.phase, report.exit_code, output.data)
+    assert (3, 1, "1-2") == (counted.total, counted.succeeded, counted.failed_indices)
+    assert Phase.CANCELLED is (await world.becomes(runs, *FINAL)).phase
+    for number in (handle.id, runs.id):
+        rows, _ = await world.manager._cluster.past([number])
+        assert number in {str(row.id) for row in rows}
+
+
 class TestAccidents:
     @pytest.mark.parametrize("cluster", ["slurm_2205", "slurm_2605_dbd"], indirect=True)
     async def test_an_id_that_slurmctld_forgot_and_gave_to_another_is_not_taken_for_ours(self, world):
@@ -325,6 +374,19 @@ class TestWrapped:
         output = await world.manager.read(handle, "output", 0, 1000)
 
         assert f"{world.cluster.jobs_dir}/{order.key}" == output.data.decode().strip()
+
+
+@pytest.mark.parametrize(("version", "accounting"), [("22.05", False), ("26.05", True)])
+async def test_a_job_that_takes_too_much_memory_says_so(version, accounting, start_slurm, tmp_path):
+    cluster = start_slurm(SlurmSpec(version=version, accounting=accounting, nodes=1, memory_limits=True))
+    async with world_of(cluster)(tmp_path) as world:
+        greedy = Run(script="#!/bin/sh\nhead -c 200m /dev/zero | tail >/dev/null\n")
+        order = world.order(run=greedy, resources=Resources(memory_per_node=Quantity("30Mi")))
+        handle = await world.manager.submit(order)
+
+        report = await world.becomes(handle, *FINAL)
+
+    assert (Phase.FAILED, Reason.OUT_OF_MEMORY) == (report.phase, report.reason)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from bascule.errors import Mistake, Refused, Unauthorized, Unavailable, Uncertain
 from bascule.managers.slurm import connect
 from bascule.managers.slurm.credentials import claims_of
-from bascule.model import Absent, Array, CannotTell, Duration, Found, Handle, Phase, Report, Resources, Run
+from bascule.model import Absent, Array, CannotTell, Duration, Found, Handle, Phase, Reason, Report, Resources, Run
 from tests.managers.slurm.test_contract import MiddleWorld, NewWorld, OldRememberingWorld, OldWorld
 from tests.managers.slurm.worlds import TOKEN_NAME, HandClock, Place, target_at
 
@@ -78,6 +78,42 @@ class TestReads:
 
         with pytest.raises(Unavailable):
             await world.manager.find(handle.key, world.now())
+
+    async def test_a_slurmctld_that_is_away_for_half_an_hour_is_no_news(self, world):
+        """
+        Every question fails, none changes a phase; afterwards each job is what it has become.
+        """
+        order, handle = await world.running()
+        other = await world.manager.submit(world.order("other"))
+        await world.start(other)
+        world.cluster.is_down = True
+
+        for _ in range(30):
+            await world.clock.sleep(60)
+            with pytest.raises(Unavailable):
+                await world.manager.observe([handle, other])
+            with pytest.raises(Unavailable):
+                await world.manager.find(order.key, world.now())
+            with pytest.raises(Uncertain):
+                await world.manager.submit(world.order("third"))
+        health = await world.manager.probe()
+        world.cluster.is_down = False
+        await world.finish(other, exit_code=3)
+
+        assert (False, "slurmctld") == (health.reachable, health.checks[-1].name)
+        assert Phase.RUNNING is (await world.see(handle)).phase
+        assert 3 == (await world.see(other)).exit_code
+        assert 2 == len(world.cluster.jobs())
+
+    async def test_out_of_memory_is_told_from_live_and_from_history(self, new):
+        _, handle = await new.running()
+        new.cluster.finish(int(handle.id), signal=9, word="OUT_OF_MEMORY")
+
+        live = await new.see(handle)
+        await new.purge(handle)
+        past = await new.see(handle)
+
+        assert [(Phase.FAILED, Reason.OUT_OF_MEMORY)] * 2 == [(live.phase, live.reason), (past.phase, past.reason)]
 
     async def test_a_silent_database_leaves_a_forgotten_job_unanswered(self, new):
         _, handle, _ = await new.over()

@@ -30,7 +30,9 @@ LOOK_AGAIN = 60.0
 FEW = 2
 """How many held jobs are looked up in each poll where slurmdbd takes one id at a time."""
 BEGAN = "it began to run, and slurmctld came back from before that: its node ends such a run"
-GONE = "slurmctld came back from before it ran and holds it again, its node has ended the run, and nothing noted its end"
+GONE = (
+    "slurmctld came back from before it ran and holds it again, its node has ended the run, and nothing noted its end"
+)
 
 
 def could_be_rewound(records: Sequence[Record]) -> bool:
