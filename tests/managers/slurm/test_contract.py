@@ -25,7 +25,7 @@ class OldWorld(SlurmWorld):
     version = "v0.0.38"
     accounting = False
     submission = "Direct"
-    abilities = replace(ABILITIES, history=False, warns=False)
+    abilities = replace(ABILITIES, history=False, warns=False, recalls=False)
 
 
 class OldRememberingWorld(SlurmWorld):
