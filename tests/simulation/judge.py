@@ -39,11 +39,10 @@ def _starts_once(record: Record) -> Iterator[str]:
         if entry.what == "start" and parts is not None:
             started.setdefault((parts.name, parts.attempt), set()).add((entry.key, entry.id, entry.at))
     for (name, attempt), jobs in started.items():
-        excused = any(_cannot_be_fenced(record, key) or _nobody_knows_of(record, key) for key, _, _ in jobs)
-        if len(jobs) > 1 and not excused:
+        if len(jobs) > 1 and not any(_may_run_again(record, key) for key, _, _ in jobs):
             yield f"attempt {attempt} of {name} started as {sorted(jobs, key=lambda job: job[2])}"
     for one, other in record.ledger.overlaps():
-        if not _cannot_be_fenced(record, one) and not _cannot_be_fenced(record, other):
+        if not _may_run_again(record, one) and not _may_run_again(record, other):
             yield f"{one} and {other} ran at the same time"
 
 
@@ -318,10 +317,12 @@ def _cannot_be_fenced(record: Record, key: str) -> bool:
     return any(entry.at > min(over) for entry in record.ledger.of(key, "submit")) if over else False
 
 
-def _nobody_knows_of(record: Record, key: str) -> bool:
-    """Tell whether a job of *key* was forgotten by its manager, and by the copy of the database: it can run again."""
+def _may_run_again(record: Record, key: str) -> bool:
+    """Tell whether nobody can know of a job of *key*: fences fail, or its manager and the copy have forgotten it."""
     forgotten = record.ledger.of(key, "forgotten", "killed")
-    return bool(record.restored) and any(entry.note != "requeued" for entry in forgotten)
+    again = [entry.at for entry in record.ledger.of(key, "start") if any(at < entry.at for at in record.restored)]
+    unknown = bool(again) and any(entry.note != "requeued" for entry in forgotten)
+    return unknown or _cannot_be_fenced(record, key)
 
 
 def _is_over(saved: Saved) -> bool:
