@@ -16,7 +16,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from bascule.errors import Conflict, Error, Fenced, StoreFailed, Unavailable
+from bascule.errors import Error, Fenced, Unavailable
 from bascule.journal import Logger
 from bascule.model import Condition, Health, Ref, Target, TargetStatus
 from bascule.monitor import Monitor
@@ -136,7 +136,7 @@ class Connection:
             self._written = status
         except Fenced:
             raise
-        except (Conflict, StoreFailed) as trouble:
+        except Unavailable as trouble:
             log.warning("target.not_written", target=str(self.target.ref), error=str(trouble))
 
 

@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from bascule.connections import Connect, Connections
-from bascule.errors import Mistake
+from bascule.errors import Mistake, Unavailable
 from bascule.journal import Logger
 from bascule.model import Job, Ref, Target
 from bascule.ports import Clock, Platform, Selector
@@ -32,6 +32,7 @@ class Pace(NamedTuple):
     resync: float = 1800.0
     first_sweep: float = 60.0
     sweep: float = 600.0
+    again: float = 5.0
 
 
 class Runner:
@@ -99,29 +100,40 @@ class Runner:
     async def _place(self, ref: Ref) -> None:
         """Note which target *ref* goes to, so that it waits in the right line, and wake it."""
         if ref not in self._targets:
-            job = await self._platform.get(ref)
+            try:
+                job = await self._platform.get(ref)
+            except Unavailable:  # its pass tries again, with pauses
+                job = None
             if job is not None:
                 self._targets[ref] = job.target_ref
         self.wake(ref)
 
     async def _resync(self) -> None:
         while True:
-            # What a former process left outside is counted before anything may join it there.
-            waiting = []
-            targets: dict[Ref, Target | None] = {}
-            async with aclosing(self._platform.list(Selector(live=True))) as jobs:  # type: ignore[type-var]
-                async for job in jobs:
-                    self._targets[job.ref] = job.target_ref
-                    if is_active(job.status):
-                        self.connections.count_in(job.target_ref, job.ref)
-                        if not await self._take_up(job, targets):
-                            self.wake(job.ref)
-                    else:
-                        waiting.append(job.ref)
-            for ref in waiting:
-                self.wake(ref)
-            self.connections.listed.set()
-            await self._clock.sleep(self._pace.resync)
+            try:
+                await self._look_at_all()
+                await self._clock.sleep(self._pace.resync)
+            except Unavailable as trouble:
+                log.warning("runner.not_listed", error=trouble.message)
+                await self._clock.sleep(trouble.retry_after or self._pace.again)
+
+    async def _look_at_all(self) -> None:
+        """Look at every live job."""
+        # What a former process left outside is counted before anything may join it there.
+        waiting = []
+        targets: dict[Ref, Target | None] = {}
+        async with aclosing(self._platform.list(Selector(live=True))) as jobs:  # type: ignore[type-var]
+            async for job in jobs:
+                self._targets[job.ref] = job.target_ref
+                if is_active(job.status):
+                    self.connections.count_in(job.target_ref, job.ref)
+                    if not await self._take_up(job, targets):
+                        self.wake(job.ref)
+                else:
+                    waiting.append(job.ref)
+        for ref in waiting:
+            self.wake(ref)
+        self.connections.listed.set()
 
     async def _take_up(self, job: Job, targets: dict[Ref, Target | None]) -> bool:
         """
@@ -151,7 +163,10 @@ class Runner:
     async def _sweep(self) -> None:
         await self._clock.sleep(self._pace.first_sweep)
         while True:
-            async with aclosing(self._platform.targets()) as targets:  # type: ignore[type-var]
-                async for target in targets:
-                    await self._sweep_one(target)
+            try:
+                async with aclosing(self._platform.targets()) as targets:  # type: ignore[type-var]
+                    async for target in targets:
+                        await self._sweep_one(target)
+            except Unavailable as trouble:
+                log.warning("sweeper.not_listed", error=trouble.message)
             await self._clock.sleep(self._pace.sweep)

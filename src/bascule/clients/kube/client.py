@@ -62,7 +62,11 @@ class KubeClient:
         """Close connections; a client that is closed can be used again."""
         session, self._session = self._session, None
         if session is not None:
+            # A farewell of TLS would be waited for, and a watch that is given up gets none.
+            if session.connector is not None:
+                await session.connector.close(abort_ssl=True)
             await session.close()
+            await asyncio.sleep(0)
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
         """Read what stands at *path*."""

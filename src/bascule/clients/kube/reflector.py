@@ -21,6 +21,7 @@ from bascule.clients.kube.client import METADATA, METADATA_LIST, KubeClient
 from bascule.clients.kube.faults import Rejected, Status
 from bascule.clients.kube.meta import Key, ListMeta, Meta
 from bascule.errors import Error, Unavailable
+from bascule.journal import Logger
 
 PAGE = "500"
 IDLE = 90.0
@@ -29,6 +30,8 @@ SHORTEST, LONGEST = 240, 480
 LONGEST_PAUSE = 30.0
 ENOUGH_FAILURES = 3
 """Watches that fail one after the other, after which all is listed again: the version may be one that nobody has."""
+
+log = Logger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -39,7 +42,7 @@ class _Item(msgspec.Struct):
 
 class _List(msgspec.Struct):
     metadata: ListMeta
-    items: list[_Item] = []
+    items: list[_Item] | None = None
 
 
 class _Event(msgspec.Struct):
@@ -79,14 +82,12 @@ class Reflector:
         *,
         sleep: Sleep = asyncio.sleep,
         idle: float = IDLE,
-        heard: Callable[[Error | None], None] = lambda trouble: None,
     ) -> None:
         self._client = client
         self._path = path
         self._told = told
         self._sleep = sleep
         self._idle = idle
-        self._heard = heard
         self._version = ""
         self.known: dict[Key, Known] = {}
         self.synced = asyncio.Event()
@@ -101,7 +102,6 @@ class Reflector:
             try:
                 if not self._version:
                     await self._list()
-                    self._heard(None)
                 await self._watch()
                 failures = 0
                 pause = 0.0 if time.monotonic() - began > 1 else 1.0
@@ -109,7 +109,7 @@ class Reflector:
                 self._version = ""
                 pause = 0.0 if time.monotonic() - began > 1 else 1.0
             except Error as trouble:
-                self._heard(trouble)
+                log.warning("reflector.trouble", path=self._path, error=trouble.message)
                 failures += 1
                 if failures % ENOUGH_FAILURES == 0:
                     self._version = ""
@@ -132,7 +132,7 @@ class Reflector:
                 raise
             except msgspec.MsgspecError as error:
                 raise Unavailable(f"the API server listed `{self._path}` in a form that is not known here") from error
-            found.update((item.metadata.key, item.metadata) for item in page.items)
+            found.update((item.metadata.key, item.metadata) for item in page.items or ())
             if not page.metadata.more:
                 break
             query = {"limit": PAGE, "continue": page.metadata.more}

@@ -110,19 +110,24 @@ def _frozen() -> list[dict[str, str]]:
         for field, shown in zip(JobSpec.__struct_fields__, JobSpec.__struct_encode_fields__, strict=True)
         if field not in CHANGEABLE and field not in {"arguments", "resources"}
     ]
-    paths = [f"?{field}" for field in fields]
-    paths += [f"?resources.?{name}" for name in ("nodes", "tasks", "cpusPerTask", "memoryPerNode", "gpusPerNode")]
-    rules = []
-    for path in paths:
-        name = path.replace("?", "")
-        # Equal, or nothing where there is nothing: `resources` may come with a walltime alone.
-        rules.append(
-            _rule(
-                f"{_ATTEMPT} == 0 || self.spec.{path} == oldSelf.spec.{path}",
-                f"`{name}` cannot change once the job was submitted; give the new work another name",
-            )
+    rules = [(field, _same("self.spec", "oldSelf.spec", field)) for field in fields]
+    for name in ("nodes", "tasks", "cpusPerTask", "memoryPerNode", "gpusPerNode"):
+        # `resources` may come or go with a walltime alone.
+        here, before = f"has(self.spec.resources) && has(self.spec.resources.{name})", "oldSelf.spec.resources"
+        there = f"has({before}) && has({before}.{name})"
+        same = f"({here}) == ({there}) && (!({here}) || self.spec.resources.{name} == {before}.{name})"
+        rules.append((f"resources.{name}", same))
+    return [
+        _rule(
+            f"{_ATTEMPT} == 0 || ({same})",
+            f"`{name}` cannot change once the job was submitted; give the new work another name",
         )
-    return rules
+        for name, same in rules
+    ]
+
+
+def _same(new: str, old: str, field: str) -> str:
+    return f"has({new}.{field}) == has({old}.{field}) && (!has({new}.{field}) || {new}.{field} == {old}.{field})"
 
 
 def _target() -> Schema:

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from bascule.clients.kube import KubeClient, Rejected
 from bascule.clients.kube.client import TooLarge
+from bascule.errors import StoreFailed
 from bascule.model import Ref, Target
 from bascule.platforms.kubernetes import names
 from bascule.platforms.kubernetes.following import age_of
@@ -77,7 +78,7 @@ class Reader:
         except Rejected as refusal:
             if refusal.code == 404:
                 return None
-            raise
+            raise StoreFailed(refusal.message, hint=refusal.hint) from refusal
 
     async def _pages(self, kind: names.Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[bytes]:
         path, more, size = names.collection(kind, namespace), "", PAGE
@@ -93,8 +94,8 @@ class Reader:
             except Rejected as refusal:
                 if refusal.code == 404:  # no such namespace, or the CRDs are not there
                     return
-                raise
-            for each in page.items:
+                raise StoreFailed(refusal.message, hint=refusal.hint) from refusal
+            for each in page.items or ():
                 yield bytes(each)
             more = page.more
             if not more:

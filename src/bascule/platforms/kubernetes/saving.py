@@ -9,7 +9,9 @@ this process wrote last is the truth, whatever stands there now.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import msgspec
@@ -17,7 +19,7 @@ from msgspec.structs import replace
 
 from bascule.clients.kube import KubeClient
 from bascule.clients.kube.client import MERGE
-from bascule.errors import Conflict, StoreFailed
+from bascule.errors import Conflict
 from bascule.journal import Logger
 from bascule.model import Event, Job, JobStatus, Ref, Target, from_json, to_json, to_plain
 from bascule.platforms.kubernetes import names
@@ -64,7 +66,7 @@ class Saver:
         self._stories = stories
         self._read = read
         self._written: dict[Ref, _Written] = {}
-        self._saving: set[Ref] = set()
+        self._saving: Counter[Ref] = Counter()
 
     def forget(self, ref: Ref) -> None:
         """Drop what is kept of a job that is gone."""
@@ -77,16 +79,10 @@ class Saver:
         if stored.epoch > epoch:
             # Another leader's, or a number that somebody made up: the API server knows.
             await self.epochs.confirm()
-        self._saving.add(job.ref)
-        try:
+        with self._writing(job.ref):
             version = await self._guard(stored) if _goes_outside(job.status) else job.version
             story, told = told_on(stored.story, events)
             saved = await self._put(stored, job.status, version=version, epoch=epoch, story=story)
-        except StoreFailed:
-            self._written.pop(job.ref, None)  # it may have been stored nevertheless
-            raise
-        finally:
-            self._saving.discard(job.ref)
         if told:
             await self._stories.tell(saved, told)
         return saved
@@ -118,10 +114,10 @@ class Saver:
 
     async def put_right(self, job: StoredJob | None) -> StoredJob | None:
         """Return *job*, with the status that this process gave it, where somebody else wrote another."""
-        if job is None or job.ref in self._saving:
+        if job is None or self._saving[job.ref]:
             return job
         written = self._written.get(job.ref)
-        if written is None or written.uid != job.uid or written.version == job.version:
+        if written is None or written.uid != job.uid or int(job.version) <= int(written.version):
             return job
         status = to_json(job.status)
         if status == written.status and not job.problem:
@@ -131,14 +127,27 @@ class Saver:
             await self.epochs.confirm()
         log.warning("job.status_was_changed", job=str(job.ref), hint="only the operator writes it; it is put right")
         ours = from_json(written.status, JobStatus)
-        self._saving.add(job.ref)
         try:
-            return await self._put(job, ours, version=job.version, epoch=epoch, story=job.story)
-        except StoreFailed:
-            self._written.pop(job.ref, None)
+            with self._writing(job.ref):
+                return await self._put(job, ours, version=job.version, epoch=epoch, story=job.story)
+        except Conflict:
+            return await self.put_right(await self._read(job.ref))
+
+    @contextmanager
+    def _writing(self, ref: Ref) -> Iterator[None]:
+        """Let nobody take what is being written for somebody else's, nor what may have been."""
+        self._saving[ref] += 1
+        try:
+            yield
+        except Conflict:
+            raise
+        except BaseException:
+            self._written.pop(ref, None)  # it may have been stored nevertheless
             raise
         finally:
-            self._saving.discard(job.ref)
+            self._saving[ref] -= 1
+            if not self._saving[ref]:
+                del self._saving[ref]
 
     async def _put(self, stored: StoredJob, status: JobStatus, *, version: str, epoch: int, story: object) -> StoredJob:
         document = bare("BridgeJob", stored, version)

@@ -57,7 +57,7 @@ class _Event(msgspec.Struct, rename="camel"):
 
 
 class _Events(msgspec.Struct):
-    items: list[_Event] = []
+    items: list[_Event] | None = None
 
 
 def told_on(story: Story, events: Sequence[Event]) -> tuple[Story, list[Told]]:
@@ -91,7 +91,7 @@ class Stories:
         """Return what happened to *job*, oldest first."""
         query = {"fieldSelector": f"regarding.uid={job.uid}", "limit": "500"}
         data = await self._client.get(names.events(job.namespace), query)
-        found = [each for each in msgspec.json.decode(data, type=_Events).items if each.event_time is not None]
+        found = [each for each in msgspec.json.decode(data, type=_Events).items or () if each.event_time is not None]
         found.sort(key=lambda each: each.metadata.get("name", ""))
         return [_event_of(each) for each in found]
 

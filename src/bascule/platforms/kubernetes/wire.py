@@ -81,7 +81,7 @@ class Page(msgspec.Struct):
     """One page of a list, not yet read any further."""
 
     metadata: _ListMeta
-    items: list[msgspec.Raw] = []
+    items: list[msgspec.Raw] | None = None
 
     @property
     def more(self) -> str:
