@@ -24,3 +24,5 @@ compile requirements/test.txt pyproject.toml --constraint requirements/run.txt \
     --group tests --group lint --group typing --group docs --group build
 compile requirements/lock.txt --group lock
 compile requirements/ray.txt --group ray
+# An environment of its own: the gateway with its simulator, and the official client that the tests point at it.
+compile requirements/quantum.txt pyproject.toml --constraint requirements/run.txt --extra quantum --group quantum

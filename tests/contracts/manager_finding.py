@@ -81,7 +81,7 @@ class Finding:
 
         assert isinstance(found, Found)
         assert found.matches[0].report.is_over
-        assert 3 == found.matches[0].report.exit_code
+        assert world.fails_with == found.matches[0].report.exit_code
 
     @owed_if("holds")
     async def test_our_hold_is_told_until_the_release(self, world):

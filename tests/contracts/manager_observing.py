@@ -78,12 +78,14 @@ class Observing:
         if world.tells_starts:
             assert report.started_at <= report.finished_at
 
+    @owed_if("world.fails_with")
     async def test_an_exit_code_is_told(self, world):
         _, _, report = await world.over(exit_code=3)
 
         assert (Phase.FAILED, Reason.EXIT_CODE) == (report.phase, report.reason)
         assert (3, None) == (report.exit_code, report.signal)
 
+    @owed_if("world.fails_with")
     async def test_a_signal_is_told_from_an_exit_code(self, world):
         """
         Killed by signal 9 is not the same as `exit 9`, nor as `exit 137`.

@@ -53,7 +53,7 @@ class Stopping:
         await world.manager.cancel(handle)
 
         report = await world.becomes(handle, Phase.FAILED)
-        assert 3 == report.exit_code
+        assert world.fails_with == report.exit_code
 
     async def test_cancelling_twice_is_as_good_as_once(self, world):
         _, handle = await world.running()

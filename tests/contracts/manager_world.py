@@ -37,6 +37,8 @@ class ManagerWorld:
     """What a job may print that is no text; as much of it as the manager's own way of reading output can carry."""
     longest: ClassVar[float] = 180.0
     """Seconds within which every call ends, whatever the other side does."""
+    fails_with: ClassVar[int | None] = 3
+    """The exit code of a job that was ended with it; None where jobs have no exit codes, nor signals."""
 
     manager: Manager
     clock: Clock

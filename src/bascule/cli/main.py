@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("bascule.cli.serve", "keep everything moving until stopped"),
     "crds": ("bascule.cli.crds", "print the custom resource definitions for Kubernetes"),
     "operator": ("bascule.cli.operator", "run as a Kubernetes cluster's operator"),
+    "quantum-gateway": ("bascule.cli.quantum_gateway", "serve simulated quantum devices, to try jobs against"),
     "completion": ("bascule.cli.completion", "print the completion script for a shell"),
     "help": ("bascule.cli.help", "tell all about a command, or list them"),
     "version": ("bascule.cli.version", "print the version"),
