@@ -63,29 +63,31 @@ def main(args: argparse.Namespace) -> int:
     """Serve until stopped; return the exit code."""
     from bascule.cli import session
 
+    file = Path(args.key_file).expanduser()
+    key = key_in(file)
+
     async def work() -> None:
         try:
-            await session.attended(_serve(args))
+            await session.attended(_serve(args, key))
         except session.Left as left:
             output.say(f"stopped by {left}")
 
+    output.say(f"the API key is in {file}")
     asyncio.run(work())
     return Exit.SUCCEEDED
 
 
-async def _serve(args: argparse.Namespace) -> None:
+async def _serve(args: argparse.Namespace, key: str) -> None:
     from bascule.gateways.quantum.accounts import INSTANCE, Accounts
     from bascule.gateways.quantum.devices import DEVICES
     from bascule.gateways.quantum.engine import ProcessEngine
     from bascule.gateways.quantum.server import application, serving
     from bascule.gateways.quantum.service import QuantumService
 
-    file = Path(args.key_file).expanduser()
-    accounts = Accounts(key_in(file), time.time)
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(ProcessEngine())
         service = QuantumService(engine, DEVICES, time.time, submits_per_minute=args.submits_per_minute)
-        app = application(service, accounts)
+        app = application(service, Accounts(key, time.time))
         try:
             port = await stack.enter_async_context(serving(app, service, args.host, args.port))
         except OSError as fault:
@@ -94,7 +96,7 @@ async def _serve(args: argparse.Namespace) -> None:
             ) from fault
         host = f"[{args.host}]" if ":" in args.host else args.host
         output.say(f"quantum gateway at http://{host}:{port}/api/v1 ({engine.version})")
-        output.say(f"the API key is in {file}, the instance is {INSTANCE}")
+        output.say(f"the instance is {INSTANCE}")
         await asyncio.get_running_loop().create_future()
 
 

@@ -68,6 +68,10 @@ class HttpClient:
             if session is not None:
                 await session.close()
 
+    def hide(self, secret: str) -> None:
+        """Take *secret*, which a request carries elsewhere than in its signature, out of whatever is said."""
+        self._secrets.add(secret)
+
     async def ask(self, request: Request) -> Answer:
         """
         Ask once, and once more where a fresh token is to be had after a 401 (`Site.renews_on`).

@@ -100,8 +100,6 @@ try:
     brief.run([(long, []) for _ in range(40)], shots=50_000).result(timeout=60)
 except Exception as error:
     saw["ran too long"] = type(error).__name__
-wide = SamplerV2(mode=line)
-wide.options.experimental = {"skip_transpilation": True}
 service.delete_job(job.job_id())
 saw["deleted"] = job.job_id() not in [one.job_id() for one in service.jobs()]
 print(json.dumps(saw))

@@ -70,7 +70,7 @@ class Weather:
         if fault.kind == "doubled":
             return await handler(request)
         if fault.kind == "silent":
-            while not request.transport.is_closing():
+            while not request.transport.is_closing():  # noqa: ASYNC110 - nobody tells when a client leaves
                 await asyncio.sleep(0.05)
             return web.Response()
         if fault.kind == "slow":

@@ -143,7 +143,7 @@ class OnceElsewhere:
 
 
 class QuantumWorld(ManagerWorld):
-    abilities = Abilities(key="searched", output=True, walltime=False, settles=60.0, poll_soon=2.0, poll_rest=20.0)
+    abilities = Abilities(key="searched", output=True, walltime=False, settles=60.0, poll_soon=1.0, poll_rest=20.0)
     waits = True
     patience = 200.0
     run = Run(program=Program("sampler", {"pubs": [[BELL, [], 100]]}))
@@ -164,6 +164,7 @@ class QuantumWorld(ManagerWorld):
         self.clock = HandClock()
         self.service = HandService(self.clock.timestamp, **service)
         self.accounts = Accounts(KEY, self.clock.timestamp)
+        self.made = []
         self.served = Served(self.service, self.accounts)
         self.weather = self.served.weather
 
@@ -179,11 +180,15 @@ class QuantumWorld(ManagerWorld):
 
     async def __aexit__(self, kind, e, t):
         await super().__aexit__(kind, e, t)
-        await self.nobody.aclose()
+        await self.way.aclose()
+        for manager in self.made:
+            await manager.aclose()
         self.served.__exit__()
 
     def connect(self, url: str, **options: object):
-        return connect(target_at(url, **options), "default", Place(self.folder / "home", self.clock))
+        made = connect(target_at(url, **options), "default", Place(self.folder / "home", self.clock))
+        self.made.append(made)
+        return made
 
     async def start(self, handle):
         self.service.start(handle.id)

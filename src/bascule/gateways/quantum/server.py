@@ -111,7 +111,11 @@ class _Doors:
 
     async def token(self, request: web.Request) -> web.Response:
         form = dict(parse_qsl((await request.read()).decode(errors="replace")))
-        return web.json_response(self._accounts.token(form))
+        try:
+            return web.json_response(self._accounts.token(form))
+        except Refusal as refusal:  # IAM has a form of its own
+            denied = {"errorCode": "BXNIM0415E", "errorMessage": refusal.message}
+            return web.json_response(denied, status=refusal.status)
 
     async def instances(self, request: web.Request) -> web.Response:
         extensions = {"resource": "gateway"}

@@ -36,6 +36,13 @@ class Http(Protocol):
         """Close connections."""
 
 
+class HidingHttp(Http, Protocol):
+    """One that can be told what else must not be repeated."""
+
+    def hide(self, secret: str) -> None:
+        """Take *secret* out of whatever is said."""
+
+
 class Granted(msgspec.Struct):
     """What an exchange brings."""
 
@@ -52,7 +59,7 @@ class Denied(msgspec.Struct):
 class IamTokens:
     """Tokens for one API key."""
 
-    def __init__(self, http: Http, keys: Tokens, clock: Clock, where: str) -> None:
+    def __init__(self, http: HidingHttp, keys: Tokens, clock: Clock, where: str) -> None:
         self._http = http
         self._keys = keys
         self._clock = clock
@@ -70,7 +77,9 @@ class IamTokens:
             return self._kept
 
     async def _exchange(self) -> str:
-        form = urlencode({"grant_type": GRANT, "apikey": await self._keys.token(), "response_type": "cloud_iam"})
+        key = await self._keys.token()
+        self._http.hide(key)
+        form = urlencode({"grant_type": GRANT, "apikey": key, "response_type": "cloud_iam"})
         began = self._clock.monotonic()
         answer = await self._http.ask(
             Request(
@@ -98,7 +107,7 @@ class IamTokens:
 
     def _denied(self, answer: Answer) -> Unauthorized:
         try:
-            words = msgspec.json.decode(answer.body, type=Denied).errorMessage[:200]
+            words = answer.passage.secrets.clean(msgspec.json.decode(answer.body, type=Denied).errorMessage)
         except (msgspec.DecodeError, UnicodeDecodeError):
             words = ""
         said = f": {words.rstrip('.')}" if words else ""

@@ -30,8 +30,7 @@ from bascule.managers.quantum.submitting import Submitter
 from bascule.model import Absent, Chunk, Found, Handle, Health, Job, Observation, Stray
 from bascule.ports import Abilities, Clock, Order, Stream
 
-
-MOST = Abilities(key="searched", output=True, walltime=False, poll_soon=2.0, poll_rest=20.0)
+MOST = Abilities(key="searched", output=True, walltime=False, poll_soon=1.0, poll_rest=20.0)
 """What can be done. The service's own limit is of computing time; the walltime is the core's to keep."""
 
 

@@ -42,7 +42,7 @@ class Answer(NamedTuple):
     def words(self) -> str:
         """The service's own words."""
         said = "; ".join(" ".join(fault.message.split()).rstrip(".") for fault in self.faults if fault.message)
-        return said[:LONGEST_WORDS] or f"HTTP status {self.status}"
+        return self.http.passage.secrets.clean(said, LONGEST_WORDS) or f"HTTP status {self.status}"
 
     @property
     def codes(self) -> frozenset[str]:
