@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -39,7 +40,7 @@ class TestHelp:
     def test_the_list_has_every_command(self, capsys):
         text = help_of(capsys)
 
-        assert all(f"\n    {name} " in text for name in COMMANDS)
+        assert all(re.search(rf"^    {name}\s", text, re.MULTILINE) for name in COMMANDS)
 
     @pytest.mark.parametrize("name", COMMANDS)
     def test_a_command_explains_itself_with_an_example(self, capsys, name):

@@ -11,7 +11,7 @@ import pytest
 
 CLIENT = Path(__file__).parent / "official_client.py"
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
