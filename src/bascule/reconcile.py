@@ -7,6 +7,8 @@ was overtaken (a changed job, another driver) stops before it touches the outsid
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import structlog
 from msgspec.structs import replace
 
@@ -44,12 +46,15 @@ log = Logger(__name__)
 class Reconciler:
     """Makes passes over jobs."""
 
-    def __init__(self, platform: Platform, connections: Connections, clock: Clock) -> None:
+    def __init__(
+        self, platform: Platform, connections: Connections, clock: Clock, *, gone: Callable[[Ref], None]
+    ) -> None:
         self._platform = platform
         self._connections = connections
         self._clock = clock
         self._dependents: dict[Ref, set[Ref]] = {}
         self._asked: dict[Ref, float] = {}
+        self._gone = gone
 
     def dependents(self, ref: Ref) -> set[Ref]:
         """Return the jobs that were seen to wait for *ref*; they are to be looked at when it moves."""
@@ -206,6 +211,7 @@ class Reconciler:
         for connection in self._connections.all():
             connection.monitor.untrack(ref)
         self._connections.count_out_everywhere(ref)
+        self._gone(ref)
 
     async def _act(
         self, job: Job, action: Action, connection: Connection

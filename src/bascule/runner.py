@@ -53,7 +53,8 @@ class Runner:
         self._queue: KeyedQueue[Ref] = KeyedQueue(clock, per_group=pace.per_target)
         self._targets: dict[Ref, Ref] = {}
         self.connections = Connections(connect, platform=platform, clock=clock, wake=self.wake, luck=luck)
-        self._reconciler = Reconciler(platform, self.connections, clock)
+        self._generations: dict[Ref, tuple[str, int] | None] = {}
+        self._reconciler = Reconciler(platform, self.connections, clock, gone=self._forget)
 
     async def run(self) -> None:
         """Keep everything moving until cancelled; raises `Fenced` where another driver took over."""
@@ -62,7 +63,7 @@ class Runner:
             tasks.create_task(self._watch(), name="watch")
             tasks.create_task(self._resync(), name="resync")
             tasks.create_task(self._sweep(), name="sweep")
-            tasks.create_task(self._queue.run(self._look, most=self._pace.workers), name="work")
+            tasks.create_task(self._queue.run(self._reconciler.look, most=self._pace.workers), name="work")
 
     def wake(self, ref: Ref) -> None:
         """Look at *ref* as soon as may be."""
@@ -76,12 +77,10 @@ class Runner:
         ):
             await self._clock.sleep(0.02)
 
-    async def _look(self, ref: Ref) -> float | None:
-        again = await self._reconciler.look(ref)
-        if again is None and await self._platform.get(ref) is None:
-            self._targets.pop(ref, None)
-            self._queue.forget(ref)
-        return again
+    def _forget(self, ref: Ref) -> None:
+        """Keep nothing about *ref*, which is gone."""
+        self._targets.pop(ref, None)
+        self._queue.forget(ref)
 
     async def _watch(self) -> None:
         async with aclosing(self._platform.watch()) as changes:  # type: ignore[type-var]
@@ -91,7 +90,7 @@ class Runner:
                     await self._place(change.ref)
                     for dependent in self._reconciler.dependents(change.ref):
                         self.wake(dependent)
-                else:
+                elif await self._is_other(change.ref):
                     for ref, target in list(self._targets.items()):
                         if target == change.ref:
                             self.wake(ref)
@@ -108,7 +107,19 @@ class Runner:
                 self._targets[ref] = job.target_ref
         self.wake(ref)
 
+    async def _is_other(self, ref: Ref) -> bool:
+        """Tell whether the target asks for something else than before; its status moves without that."""
+        target = await self._platform.target(ref)
+        now = _generation(target)
+        is_other = self._generations.get(ref, ("", 0)) != now
+        self._generations[ref] = now
+        return is_other
+
     async def _resync(self) -> None:
+        # Before any job is looked at: what a target asks for later is told from this.
+        async with aclosing(self._platform.targets()) as known:  # type: ignore[type-var]
+            async for target in known:
+                self._generations[target.ref] = _generation(target)
         while True:
             try:
                 await self._look_at_all()
@@ -170,3 +181,8 @@ class Runner:
             except Unavailable as trouble:
                 log.warning("sweeper.not_listed", error=trouble.message)
             await self._clock.sleep(self._pace.sweep)
+
+
+def _generation(target: Target | None) -> tuple[str, int] | None:
+    """Return what tells one wish for *target* from another; None where there is no target."""
+    return None if target is None else (target.uid, target.generation)

@@ -76,9 +76,8 @@ class KeyedQueue(Generic[K]):
             self._moved.set()
 
     def forget(self, key: K) -> None:
-        """Drop what is kept about *key*: it is gone."""
+        """Drop what is kept about *key*: it is gone. Who asked for another look gets it: there may be a new one."""
         self._due.pop(key, None)
-        self._again.pop(key, None)
         self._failures.pop(key, None)
 
     async def run(self, look: Callable[[K], Awaitable[float | None]], *, most: int = 512) -> None:

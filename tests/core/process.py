@@ -82,8 +82,11 @@ class GatedPlatform(MemoryPlatform):
         objects.epoch += 1
         super().__init__(gate, objects)
         self._gate = gate
+        self.reads = 0
+        """How often it read a job."""
 
     async def get(self, ref: Ref) -> Job | None:
+        self.reads += 1
         await self._gate.sleep(0)
         return await super().get(ref)
 

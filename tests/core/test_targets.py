@@ -132,3 +132,25 @@ async def test_a_target_that_answers_again_is_noticed_within_its_probe():
         await world.until(lambda: len(world.outside.living()) == 30)
 
         assert world.clock.monotonic() - back_at < 150
+
+
+async def test_a_target_whose_status_moves_costs_no_look_at_its_jobs():
+    """
+    With 100,000 jobs there, a pass over each whenever their target answers again would take a minute.
+    """
+    async with World(HELD) as world:
+        world.outside.course = Course(runs_for=86400.0)
+        await world.submit()
+        await world.until_phase(Phase.RUNNING)
+        await world.pass_time(60)
+        target, process = world.target(), world.process.platform
+        before = process.reads
+
+        await process.save_target(replace(target, status=replace(target.status, version="26.05.1")))
+        await world.pass_time(1)
+        unmoved = process.reads
+        await world.front.put_target(replace(target, spec=replace(target.spec, limits=Limits(active_jobs=7))))
+        await world.pass_time(1)
+
+        assert before == unmoved
+        assert process.reads > unmoved

@@ -16,7 +16,7 @@ from bascule.model.phase import Reason
 from bascule.model.units import Duration, Quantity
 
 
-class Noun(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Noun(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A frozen, slotted value whose JSON is what people see."""
 
 

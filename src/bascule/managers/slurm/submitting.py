@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from msgspec.structs import replace
 
 from bascule.errors import Error, Refused, Uncertain
@@ -11,7 +9,7 @@ from bascule.journal import Logger
 from bascule.managers.slurm.changing import Changer
 from bascule.managers.slurm.description import Wanted, marks_in, submission, wanted_by
 from bascule.managers.slurm.discovery import Discovery, Facts
-from bascule.managers.slurm.folder import make
+from bascule.managers.slurm.making import Folders
 from bascule.managers.slurm.options import TargetOptions
 from bascule.managers.slurm.rest import INVALID_PARTITION, JOB_HELD, Answer, Rest
 from bascule.managers.slurm.wire import Partitions, integer
@@ -39,6 +37,7 @@ class Submitter:
         self._clock = clock
         self._options = options
         self._root = root
+        self._folders = Folders(root or "")
 
     def check(self, job: Job) -> None:
         """Raise `Mistake` where Slurm cannot take *job*; one that is adopted is there already."""
@@ -57,7 +56,7 @@ class Submitter:
         for line in wanted.overridden:
             log.warning("slurm.line_overridden", line=line)
         if self._root is not None and wanted.folder == f"{self._root.rstrip('/')}/{order.key}":
-            await asyncio.to_thread(make, self._root, wanted.folder, self._rest.user)
+            await self._folders.make(wanted.folder, self._rest.user)
         answer = await self._changer.change("POST", "job/submit", body)
         number = integer(answer.envelope.job_id) or 0
         if number <= 0:

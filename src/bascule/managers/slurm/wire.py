@@ -20,7 +20,7 @@ NO_VALUE = {0xFFFF, 0xFFFE, 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFFFFFFFFFF, 0xFFFFFF
 """How versions before v0.0.40 write "none" and "infinite" in fields of 16, 32 and 64 bits."""
 
 
-class Wire(msgspec.Struct):
+class Wire(msgspec.Struct, gc=False):
     """Something that slurmrestd sends."""
 
 

@@ -44,6 +44,7 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection, database: Path) -> None:
         self._connection = connection
         self._database = database
+        self._targets: dict[Ref, tuple[tuple[Any, ...], Target]] = {}
 
     def job(self, ref: Ref) -> Job | None:
         """Return the job as it is stored now."""
@@ -81,7 +82,15 @@ class Reader:
     def target(self, ref: Ref) -> Target | None:
         """Return the target as it is stored now."""
         rows = self._rows(f"SELECT {TARGET} FROM targets WHERE namespace = ? AND name = ?", ref)
-        return target_of(rows[0]) if rows else None
+        if not rows:
+            self._targets.pop(ref, None)
+            return None
+        row, target = self._targets.get(ref, ((), None))
+        if target is None or row != rows[0]:
+            # Decoded anew only when it was written: every pass over a job looks at its target.
+            target = target_of(rows[0])
+            self._targets[ref] = (rows[0], target)
+        return target
 
     def targets(self) -> list[Target]:
         """Return all targets, oldest first; they are few."""
