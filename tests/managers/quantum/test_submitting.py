@@ -213,6 +213,17 @@ class TestSignIn:
 
         assert KEY not in f"{caught.value} {caught.value.hint} {caught.value.__cause__}"
 
+    async def test_a_token_that_the_service_sends_back_stands_in_no_error(self, world):
+        token = await world.manager._tokens.token()
+        body = json.dumps({"errors": [{"code": 1200, "message": f"what is {token}?"}]})
+        world.weather.next(r"POST .*/jobs$", "instead", status=400, body=body)
+
+        with pytest.raises(Refused) as caught:
+            await world.manager.submit(world.order())
+
+        assert "what is" in caught.value.message
+        assert token not in caught.value.message
+
 
 class TestPace:
     async def test_five_submits_go_at_once_and_the_sixth_a_minute_later(self, tmp_path):

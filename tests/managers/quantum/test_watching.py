@@ -242,6 +242,16 @@ class TestSessions:
         [session] = world.service.sessions.values()
         assert not session.accepts
 
+    async def test_it_is_closed_where_the_job_was_deleted_at_the_service(self, world):
+        handle = await world.manager.submit(world.order(options={"session": {}}))
+        await world.finish(handle)
+        world.service.delete(handle.id)
+
+        await world.see(handle)
+
+        [session] = world.service.sessions.values()
+        assert not session.accepts
+
     async def test_jobs_that_name_a_session_share_it_until_the_last_is_over(self, world):
         named = {"session": {"name": "loop"}}
         first = await world.manager.submit(world.order(options=named))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from bascule.clients.addresses import AddressPolicy
 from bascule.clients.asking import Site
@@ -44,9 +45,15 @@ def connect(target: Target, namespace: str, place: Place) -> QuantumManager:
     if root is not None and not root.startswith("/"):
         raise Mistake(f"target `{target.name}`: `files.root` is no absolute path", hint="begin it with `/`")
     url = spec.url or _url_of(options.instance)
+    if _is_plain_and_far(options.iam) and not spec.network.plaintext:
+        raise Mistake(
+            f"target `{target.name}`: `options.iam` would send the API key over the network unencrypted",
+            hint="use `https://`, or say `network: {plaintext: true}` if you own that network",
+        )
     policy = place.policy(spec.network.allow)
     keys = keys_of(spec.credentials, home=target.namespace, namespace=namespace, read=place.secret)
-    iam = Site(url=options.iam, policy=policy, ca=spec.tls.ca, max_bytes=1 << 20)
+    plaintext = spec.network.plaintext
+    iam = Site(url=options.iam, policy=policy, ca=spec.tls.ca, plaintext=plaintext, max_bytes=1 << 20)
     tokens = IamTokens(HttpClient(iam), keys, place.clock, f"IAM at `{options.iam}`")
     ours = place.home / "quantum"
     site = Site(
@@ -54,7 +61,7 @@ def connect(target: Target, namespace: str, place: Place) -> QuantumManager:
         policy=policy,
         ca=spec.tls.ca,
         server_name=spec.tls.server_name,
-        plaintext=spec.network.plaintext,
+        plaintext=plaintext,
         max_bytes=LARGEST_ANSWER,
         requests_per_second=spec.limits.requests_per_second,
         pace=place.home / "pace" / f"{target.namespace}.{target.name}",
@@ -73,3 +80,8 @@ def _url_of(instance: str) -> str:
     """Return the address of IBM's service for an instance, by the region in its CRN."""
     region = instance.split(":")[5]
     return f"https://{'' if region == 'us-east' else f'{region}.'}quantum.cloud.ibm.com/api/v1"
+
+
+def _is_plain_and_far(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in {"localhost", "127.0.0.1", "::1"}

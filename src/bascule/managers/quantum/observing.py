@@ -66,6 +66,9 @@ class Observer:
 
     async def _answer(self, handle: Handle, record: JobRecord | None, placed: set[str]) -> Answer:
         if record is None:
+            note = note_from(handle.place)
+            if note.closes:
+                await self._sessions.drop(note.session)
             return Absent(f"the service has no job `{handle.id}`", self._clock.now())
         phase = phase_of(record)
         if phase is None or (phase is Phase.QUEUED and record.id not in placed):
