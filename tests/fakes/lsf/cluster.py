@@ -197,7 +197,7 @@ class FakeCluster:
             for job in self.live:
                 if running < self.slots and job.word == "PEND" and self.start(job):
                     running += 1
-            self.past = [job for job in self.past if self.now() - job.ended < self.history_seconds]
+            self.past = [job for job in self.past if not job.is_over or self.now() - job.ended < self.history_seconds]
 
     def start(self, job: FakeJob) -> bool:
         """Let a waiting job run."""

@@ -193,6 +193,7 @@ class FakeCenter:
         try:
             match method, path:
                 case "GET", "logout/":
+                    self.sessions = {token: who for token, who in self.sessions.items() if who != user}
                     return Reply(200, b"ok", "text/plain")
                 case "POST", "submitapp":
                     return _xml(f"<Job><id>{self._submit(user, headers.get('content-type', ''), body)}</id></Job>")

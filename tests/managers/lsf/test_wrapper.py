@@ -47,7 +47,7 @@ class Job:
     def run(self, script: str, *args, index: int = 0, **more) -> int:
         self.write(script, *args, **more)
         process = self.start(index)
-        self.said = process.communicate(timeout=20)[0].decode()
+        self.said = process.communicate(timeout=60)[0].decode()
         return process.returncode
 
     def end(self, index: int | None = None):
@@ -59,7 +59,7 @@ class Job:
         return path.read_text() if path.exists() else ""
 
     def wait_for(self, name: str, text: str) -> None:
-        ends = time.monotonic() + 20
+        ends = time.monotonic() + 60
         while text not in self.read(name):
             assert time.monotonic() < ends, f"no {text!r} in {name}"
             time.sleep(0.01)
@@ -67,7 +67,7 @@ class Job:
 
 def ended(process: subprocess.Popen[bytes]) -> int:
     """Wait for the end, and return its code."""
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     return process.returncode
 
 

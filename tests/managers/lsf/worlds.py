@@ -221,7 +221,7 @@ class LsfWorld(ManagerWorld):
         return path.read_text().split() if path.exists() else []
 
 
-async def wait_for(is_so, within=20.0):
+async def wait_for(is_so, within=60.0):
     ends = time.monotonic() + within
     while time.monotonic() < ends:
         if found := is_so():

@@ -69,6 +69,10 @@ class Center:
         """Whether it is known to have the old interface only."""
         return self._rest.known_old
 
+    def hide(self, secret: str) -> None:
+        """Repeat *secret* in no error."""
+        self._rest.hide(secret)
+
     # Jobs
 
     async def states(self, ids: Iterable[str]) -> Listing:

@@ -25,6 +25,9 @@ TASKS_LOOKED_INTO = 5
 REMEMBERED = 5000
 SMALL = 64 << 10
 
+_Wish = tuple[str, str, str, str]
+"""Which end of which job: one that is run again has another."""
+
 
 def is_of(record: Record, handle: Handle) -> bool:
     """Tell whether *record* is the job that *handle* names, or a task of it."""
@@ -36,8 +39,8 @@ class Reporter:
 
     def __init__(self, center: Center) -> None:
         self._center = center
-        self._ends: OrderedDict[tuple[str, str], End] = OrderedDict()
-        self._tries: Counter[tuple[str, str]] = Counter()
+        self._ends: OrderedDict[_Wish, End] = OrderedDict()
+        self._tries: Counter[_Wish] = Counter()
         self._asked: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def note_asked(self, id_: str, key: str) -> None:
@@ -127,7 +130,7 @@ class Reporter:
         kind = kind_of(record)
         if kind != EXIT and (kind not in {RUNS, DONE} or record.started is not None):
             return End()
-        wish = (record.own_id, record.key)
+        wish = (record.own_id, record.key, record.status, str(record.ended))
         if wish in self._ends:
             return self._ends[wish]
         try:
@@ -151,12 +154,9 @@ class Reporter:
         texts = {what: files.get(name, b"")[-SMALL:].decode(errors="replace") for what, name in names.items()}
         end = from_files(texts, record.id)
         asked = self._asked_end(record).was_asked
-        unclear = (
-            kind_of(record) == EXIT
-            and not end.term
-            and not record.term
-            and (end.exit_code is None or end.signal is not None)
-        )
+        # A shell says 130 of a child that an interrupt ended, and so does a script that left with it.
+        plain = end.exit_code is not None and end.exit_code <= 128 and end.signal is None
+        unclear = kind_of(record) == EXIT and not (end.term or record.term or plain)
         term = end.term
         if unclear and not end.failed and record.index is None and (record.started or end.started):
             past = await self._center.past([record.id]) or []

@@ -26,6 +26,7 @@ LARGEST_LIST = 256 << 20
 ANSWER_WITHIN = 60.0
 LIST_WITHIN = 120.0
 UPLOAD_WITHIN = 120.0
+SHORTEST_SECRET = 6
 JSON, XML, FILES = "application/json", "application/xml, text/xml", "multipart/mixed, application/json"
 FORM = "application/x-www-form-urlencoded"
 # The others are the client's to judge.
@@ -74,6 +75,11 @@ class Rest:
     def user(self) -> str:
         """Whose jobs these are."""
         return self._session.user
+
+    def hide(self, secret: str) -> None:
+        """Repeat *secret* in no error, should the other side say it; one of a few letters could be any word."""
+        if len(secret) >= SHORTEST_SECRET:
+            self._session.secrets.add(secret)
 
     async def is_old(self) -> bool:
         """Tell whether only the interface from before 9.1.5 is there; signs in where that is not known yet."""
@@ -186,7 +192,7 @@ class Rest:
         if is_file and answer.status in {200, 400, 404}:
             return Answer(answer.status, "", "", answer.body, kind)
         tree, wrong = _read(answer.body)
-        trouble = _trouble(answer.status, tree)
+        trouble = self._session.secrets.clean(_trouble(answer.status, tree), longest=500)
         what = f": {trouble[:300]}" if trouble else ""
         asked = request.what or "what it was asked"
         match answer.status:

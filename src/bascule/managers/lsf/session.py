@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 
 from bascule.clients.asking import Answer, Request
 from bascule.clients.credentials import Tokens, tokens_from
+from bascule.clients.secrecy import Secrets
 from bascule.errors import Mistake, Unauthorized, Unavailable
 from bascule.managers.lsf.payload import found_in, tree_in
 from bascule.model import Credentials
@@ -60,6 +61,8 @@ class Session:
         self._refused = ""
         self._refused_at = 0.0
         self._refusal = ""
+        self.secrets = Secrets()
+        """What has to be hidden in words of the other side."""
         self.user = user
         self.is_old: bool | None = None
 
@@ -92,8 +95,14 @@ class Session:
             answer = await self._ask(Request("GET", OLD, headers=_headers("application/xml, text/xml"), body=body))
         else:
             self.is_old = False
+        if answer.status in _NO_SUCH_PATH and not _message(answer):
+            raise Unavailable(
+                f"{self._where} has no web services ({answer.status})",
+                hint="is the target's `url` that of Application Center? It ends in `/platform`",
+            )
         token = self._token_in(answer)
         if token:
+            self.secrets.add(token)
             self._refused = self._refusal = ""
             return token
         self._refused, self._refused_at = password, self._clock.monotonic()
@@ -140,6 +149,7 @@ class Session:
         token = found_in(tree, "token")
         if not token:
             return ""
+        self.secrets.add(token)
         token = token.replace('"', "#quote#")
         # A second one beside it is a session of the web server: both go into the cookie.
         if second := found_in(tree, "jtoken"):

@@ -40,6 +40,8 @@ class Submitter:
     async def submit(self, order: Order) -> Handle:
         """Submit once, held where the order says so."""
         wanted = wanted_by(order.job, self._options, key=order.key)
+        for secret in order.secret_env.values():
+            self._center.hide(secret)
         together, later = _split(wanted.inputs, in_parts=order.held and not self._center.known_old)
         number = await self._center.submit(
             wanted.form,
