@@ -115,7 +115,15 @@ class TestEnds:
         assert (Reason.START_FAILED, "the folder /x is not there") == (report.reason, report.explanation)
 
     def test_what_was_ended_before_its_start_was_cancelled(self):
-        assert Phase.CANCELLED is report_of(record("EXIT", exit_status=130), End()).phase
+        assert Phase.CANCELLED is report_of(record("EXIT", exit_status=130), End(looked=True)).phase
+        assert Phase.CANCELLED is report_of(record("EXIT", exit_status=130, ran=False), End()).phase
+
+    def test_what_may_have_started_was_not(self):
+        """
+        A start that cannot be read, and a folder that nobody could look into, prove nothing.
+        """
+        assert Phase.FAILED is report_of(record("EXIT", exit_status=3), End()).phase
+        assert Phase.FAILED is report_of(record("EXIT", exit_status=3, ran=True), End(looked=True)).phase
 
     def test_an_end_that_we_asked_for_is_a_cancellation(self):
         assert Phase.CANCELLED is ended(End(exit_code=130, signal=2, was_asked=True)).phase
@@ -149,7 +157,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("text", ["", "236 17", "236 1700000060 3 0", "x y z .\n", "236 1700000060 3 .\n"])
     def test_half_a_line_is_none(self, text):
-        assert End() == from_files({"result": text}, "236")
+        assert End(looked=True) == from_files({"result": text}, "236")
 
     def test_another_jobs_result_says_nothing(self):
         assert from_files({"result": "111 1700000060 3 0 .\n"}, "236").exit_code is None
@@ -168,7 +176,9 @@ class TestFiles:
             "bascule.result.x": b"236 1700000060 0 0 .\n",
         }
 
-        assert {1: 0, 7: 4} == {index: end.exit_code for index, end in by_index(files, "236").items()}
+        ends = by_index(files, "236")
+        assert {1: 0, 7: 4, 8: None} == {index: end.exit_code for index, end in ends.items()}
+        assert [True, True, False] == [ends[index].is_told for index in (1, 7, 8)]
 
 
 class TestHistory:

@@ -124,6 +124,17 @@ class TestReads:
         with pytest.raises(Unavailable):
             await new.manager.observe([handle])
 
+    async def test_a_silent_history_is_none_of_the_other_jobs_business(self, new):
+        _, handle, _ = await new.over()
+        await new.purge(handle)
+        _, other = await new.running()
+        new.manager._observer._known.clear()
+        new.server.history_is_down = True
+
+        seen = await new.manager.observe([handle, other])
+
+        assert {other.id} == set(seen.answers)
+
     async def test_a_history_without_an_end_is_no_end(self, new):
         _, handle = await new.running()
         with new.cluster.lock:

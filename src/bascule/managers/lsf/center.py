@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 from bascule.errors import Refused, Unavailable, Uncertain
 from bascule.managers.lsf import multipart
-from bascule.managers.lsf.ends import outcome_in
+from bascule.managers.lsf.ends import outcome_in, ran_in
 from bascule.managers.lsf.multipart import Attachment
 from bascule.managers.lsf.payload import Tree, found_in, texts_in
 from bascule.managers.lsf.records import Record, jobs_in
@@ -226,10 +226,10 @@ class Center:
             found |= self._brought(answer, [name])
         return found
 
-    async def download_like(self, job: str, patterns: Sequence[str]) -> dict[str, bytes]:
-        """Return the files in a job's folder whose names are like *patterns*, by their names."""
+    async def download_like(self, job: str, patterns: Sequence[str]) -> dict[str, bytes] | None:
+        """Return the files in a job's folder whose names are like *patterns*, by their names; None where that cannot be asked."""
         if await self._rest.is_old():
-            return {}
+            return None
         body = urlencode({"dir": ",".join(patterns)}, safe="/,*").encode()
         answer = await self._rest.look(
             f"/ws/jobfiles/download/{job}", body, accept=FILES, most=LARGEST_FILE, is_file=True
@@ -279,4 +279,5 @@ def _from_history(raw: dict[str, Tree], record: Record) -> Record:
         status=word or record.status,
         exit_status=record.exit_status if record.exit_status is not None else number,
         term=record.term or term,
+        ran=ran_in(events),
     )

@@ -33,8 +33,8 @@ class End:
     """
     What is known of an end.
 
-    *failed* is what kept the script from starting, *was_asked* that we asked for the end.
-    An *exit_code* that is not None is exact: a *signal* is then told from it.
+    *failed* is what kept the script from starting, *was_asked* that we asked for the end,
+    *looked* that the job's folder was looked into: what is not told there did not happen. An *exit_code* that is not None is exact: a *signal* is then told from it.
     """
 
     exit_code: int | None = None
@@ -44,11 +44,17 @@ class End:
     failed: str = ""
     term: str = ""
     was_asked: bool = False
+    looked: bool = False
 
     @property
     def is_told(self) -> bool:
-        """Tell whether there is anything that explains the end."""
-        return bool(self.exit_code is not None or self.failed or self.term)
+        """Tell whether the wrapper has written an end."""
+        return bool(self.exit_code is not None or self.failed)
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether nothing but an exit code ended it: a shell says 130 of a child that an interrupt ended."""
+        return bool(self.failed) or (self.exit_code is not None and self.exit_code <= 128 and self.signal is None)
 
 
 def names_of(index: int | None) -> dict[str, str]:
@@ -69,19 +75,18 @@ def all_names() -> tuple[str, ...]:
 
 
 def by_index(files: Mapping[str, bytes], job: str) -> dict[int, End]:
-    """Return the ends that *files* tell of, by the index of the task (0: the job is no array)."""
+    """Return what *files* tell, by the index of the task (0: the job is no array)."""
     texts: dict[int, dict[str, str]] = {}
     for name, data in files.items():
         what, _, index = name.removeprefix("bascule.").rpartition(".")
         if index.isdecimal() and len(index) < 10:
             texts.setdefault(int(index), {})[what] = data[:4096].decode(errors="replace")
-    ends = {index: from_files(found, job) for index, found in texts.items()}
-    return {index: end for index, end in ends.items() if end.exit_code is not None or end.failed}
+    return {index: from_files(found, job) for index, found in texts.items()}
 
 
 def from_files(texts: Mapping[str, str], job: str) -> End:
     """Return what the files of *job* say; one that another job left there says nothing."""
-    end = End(term=word_in(texts.get("report", "").partition(_LATER)[0]))
+    end = End(looked=True, term=word_in(texts.get("report", "").partition(_LATER)[0]))
     start = _START.fullmatch(texts.get("start", ""))
     if start is not None and start[1] in {job, "0"}:
         end = replace(end, started=of_seconds(int(start[2])))
@@ -93,6 +98,11 @@ def from_files(texts: Mapping[str, str], job: str) -> End:
         code, signal = int(result[3]), int(result[4])
         end = replace(end, exit_code=code, signal=signal or None, ended=of_seconds(int(result[2])))
     return end
+
+
+def ran_in(events: Iterable[str]) -> bool:
+    """Tell whether a job's history has a start."""
+    return any(_STARTED.search(event) for event in events)
 
 
 def outcome_in(events: Iterable[str]) -> tuple[str, int | None, str]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bascule.errors import Error
+from bascule.errors import Error, Unavailable
 from bascule.managers.lsf.center import Center, Listing
 from bascule.managers.lsf.records import Record
 from bascule.managers.lsf.reporting import Reporter, is_of
@@ -79,7 +79,12 @@ class Observer:
         full = await self._center.details(handle.id for handle in there) if there else Listing([])
         fresh, strangers = await self._reports(there, full.records)
         gone = [handle for handle in wanted if not states[handle]] if brief.whole else []
-        fresh |= await self._gone([*gone, *strangers], as_of)
+        try:
+            fresh |= await self._gone([*gone, *strangers], as_of)
+        except Unavailable:
+            # A history that is down is no news about those that are gone, and none of the others' business.
+            if len(gone) + len(strangers) == len(handles):
+                raise
         fresh |= {
             handle: Absent(f"`{handle.id}` is no id of a job of LSF", as_of)
             for handle in handles

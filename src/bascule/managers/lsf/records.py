@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from bascule.managers.lsf.moments import moment_in
@@ -24,7 +24,7 @@ _NONE = {"", "-", "null", "N/A"}
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A job, or a task of an array (*index*). *events* are lines of its history, in LSF's words."""
+    """A job, or a task of an array (*index*). *ran* is whether its history has a start, where that was read."""
 
     id: str
     index: int | None = None
@@ -41,7 +41,7 @@ class Record:
     started: datetime | None = None
     ended: datetime | None = None
     source: Source = Source.LIVE
-    events: tuple[str, ...] = field(default=(), repr=False)
+    ran: bool | None = None
 
     @property
     def key(self) -> str:

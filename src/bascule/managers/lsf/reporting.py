@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from bascule.errors import Refused, Unauthorized, Unavailable
 from bascule.managers.lsf.arrays import array_report
@@ -22,6 +23,7 @@ from bascule.model import Handle, Match, Report, Source
 TRIES = 3
 """How often the folder of a job that failed is asked for, before its end is told without."""
 TASKS_LOOKED_INTO = 5
+"""Tasks that LSF ended, whose reports are read one by one."""
 REMEMBERED = 5000
 SMALL = 64 << 10
 
@@ -59,16 +61,12 @@ class Reporter:
             return report_of(records[-1], only, limit=limit) if only is not None else None
         whole = [record for record in records if record.index is None]
         waiting = report_of(whole[-1], self._asked_end(whole[-1]), limit=limit) if whole else None
-        reports: dict[int, Report] = {}
-        looked = 0
-        for index, record in sorted(tasks.items()):
-            end: End | None = End()
-            if kind_of(record) == EXIT:
-                looked += 1
-                end = await self._end_of(record) if looked <= TASKS_LOOKED_INTO else self._asked_end(record)
-            if end is None:
-                return None
-            reports[index] = report_of(record, end, limit=limit)
+        ends = await self._ends_of([record for record in tasks.values() if kind_of(record) == EXIT])
+        if ends is None:
+            return None
+        reports = {
+            index: report_of(record, ends.get(index, End()), limit=limit) for index, record in sorted(tasks.items())
+        }
         missing = set(note.indices) - set(reports)
         if missing and waiting is None:
             # LSF forgets the tasks that are over one by one.
@@ -88,15 +86,17 @@ class Reporter:
         return report if report.is_over else None
 
     async def _marked(self, id_: str, key: str) -> dict[int, Report]:
+        """Return the ends that wrappers have written, by the index of the task (0: the job is no array)."""
         try:
-            files = await self._center.download_like(id_, all_names())
-        except Refused:
-            return {}
+            files = await self._center.download_like(id_, all_names()) or {}
+        except (Unavailable, Refused):
+            files = {}  # then it cannot be told, which is asked again
         return {
             index: report_of(
                 Record(id_, index or None, key, "DONE" if end.exit_code == 0 else "EXIT", source=Source.MARKER), end
             )
             for index, end in by_index(files, id_).items()
+            if end.is_told
         }
 
     async def matches(self, records: Iterable[Record], key: str) -> list[Match]:
@@ -126,24 +126,55 @@ class Reporter:
         asked = (record.own_id, record.key) in self._asked or (record.id, record.key) in self._asked
         return End(was_asked=asked)
 
+    async def _ends_of(self, tasks: Sequence[Record]) -> dict[int, End] | None:
+        """Return the ends of failed *tasks* of one array; None where they cannot be told just now."""
+        known = {record.index or 0: end for record in tasks if (end := self._ends.get(_wish(record))) is not None}
+        left = [record for record in tasks if record.index not in known]
+        if not left:
+            return known
+        try:
+            files = await self._center.download_like(left[0].id, all_names())
+        except Unavailable as trouble:
+            if self._is_worth_another_try(left[0], trouble):
+                return None
+            files = None
+        marks = by_index(files or {}, left[0].id)
+        looked = 0
+        for record in left:
+            index = record.index or 0
+            told = marks.get(index, End(looked=files is not None))
+            if not told.is_plain and looked < TASKS_LOOKED_INTO:
+                looked += 1
+                closer = await self._end_of(record)
+                if closer is None:
+                    return None
+                told = closer
+            known[index] = self._remember(record, replace(told, was_asked=self._asked_end(record).was_asked))
+        return known
+
     async def _end_of(self, record: Record) -> End | None:
+        """Return what is said of the end of *record*, or of its start; None where that cannot be told just now."""
         kind = kind_of(record)
         if kind != EXIT and (kind not in {RUNS, DONE} or record.started is not None):
             return End()
-        wish = (record.own_id, record.key, record.status, str(record.ended))
-        if wish in self._ends:
-            return self._ends[wish]
+        if (known := self._ends.get(_wish(record))) is not None:
+            return known
         try:
             end = await self._look(record)
         except (Unavailable, Refused) as trouble:
-            self._tries[wish] += 1
-            if self._tries[wish] < TRIES and not isinstance(trouble, Unauthorized | Refused):
+            if self._is_worth_another_try(record, trouble):
                 return None
             end = self._asked_end(record)
-        del self._tries[wish]
-        if kind == RUNS:
-            return end  # it may not have begun to write
-        self._ends[wish] = end
+        self._tries.pop(_wish(record), None)
+        # One that runs may not have begun to write.
+        return end if kind == RUNS else self._remember(record, end)
+
+    def _is_worth_another_try(self, record: Record, trouble: Exception) -> bool:
+        self._tries[_wish(record)] += 1
+        return self._tries[_wish(record)] < TRIES and not isinstance(trouble, Unauthorized | Refused)
+
+    def _remember(self, record: Record, end: End) -> End:
+        self._ends[_wish(record)] = end
         while len(self._ends) > REMEMBERED:
             self._ends.popitem(last=False)
         return end
@@ -153,12 +184,13 @@ class Reporter:
         files = await self._center.download(record.id, list(names.values()))
         texts = {what: files.get(name, b"")[-SMALL:].decode(errors="replace") for what, name in names.items()}
         end = from_files(texts, record.id)
-        asked = self._asked_end(record).was_asked
-        # A shell says 130 of a child that an interrupt ended, and so does a script that left with it.
-        plain = end.exit_code is not None and end.exit_code <= 128 and end.signal is None
-        unclear = kind_of(record) == EXIT and not (end.term or record.term or plain)
+        unclear = kind_of(record) == EXIT and not (end.term or record.term or end.is_plain)
         term = end.term
-        if unclear and not end.failed and record.index is None and (record.started or end.started):
+        if unclear and record.index is None and (record.started or end.started):
             past = await self._center.past([record.id]) or []
             term = next((each.term for each in past if each.id == record.id and each.term), "")
-        return End(end.exit_code, end.signal, end.started, end.ended, end.failed, term, asked)
+        return replace(end, term=term, was_asked=self._asked_end(record).was_asked)
+
+
+def _wish(record: Record) -> _Wish:
+    return (record.own_id, record.key, record.status, str(record.ended))

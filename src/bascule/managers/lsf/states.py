@@ -146,7 +146,7 @@ def _verdict(record: Record, end: End, kind: str, ran: float | None, limit: int 
     left_by_itself = end.exit_code is not None and end.signal is None and end.exit_code <= 128
     if end.was_asked and not left_by_itself:
         return Verdict(Phase.CANCELLED, "", "cancelled", None, signal)
-    if record.started is None and end.started is None and not end.exit_code:
+    if _never_started(record, end):
         # What waited has no end but one that somebody gave it.
         return Verdict(Phase.CANCELLED, "", "cancelled before it started")
     if signal is not None:
@@ -159,6 +159,12 @@ def _verdict(record: Record, end: End, kind: str, ran: float | None, limit: int 
         )
     said = f"ended with exit code {code}" if code is not None else "failed"
     return Verdict(Phase.FAILED, str(Reason.EXIT_CODE), said, code)
+
+
+def _never_started(record: Record, end: End) -> bool:
+    if record.started is not None or end.started is not None or end.exit_code is not None:
+        return False
+    return not record.ran if record.ran is not None else end.looked
 
 
 def _ended(ending: Ending, code: int | None, signal: int | None) -> Verdict:
