@@ -378,6 +378,21 @@ class TestRights:
 
         assert 2 >= new.server.logons.count(GUEST)
 
+    async def test_a_session_that_ended_meanwhile_is_opened_anew_after_a_while(self, new, guest):
+        """
+        Both show as 403: whoever lacks one right must not be locked out of all others for ever.
+        """
+        with pytest.raises(Unauthorized):
+            await guest.observe([Handle("236", "key")])
+        new.server.sessions.clear()
+        for _ in range(3):
+            with pytest.raises(Unauthorized):
+                await guest.observe([Handle("236", "key")])
+            await new.clock.sleep(LEFT_ALONE / QuickClock.AHEAD / 2)
+
+        assert "version" in [check.name for check in (await new.manager.probe()).checks]
+        assert GUEST in new.server.sessions.values()
+
     async def test_a_probe_tells_it_from_a_bad_password(self, guest):
         health = await guest.probe()
 

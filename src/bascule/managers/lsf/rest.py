@@ -168,18 +168,24 @@ class Rest:
     async def _asked(self, request: Request, *, is_file: bool = False) -> Answer:
         used = self._session.current
         answer = await self._http.ask(request)
-        if self._is_signed_out(answer, used):
-            used = self._session.current
-            await self._session.token(refused=used)
-            answer = await self._http.ask(request)
-            if self._is_signed_out(answer, ""):
+        if self._is_signed_out(answer) and not self._lacks_rights_with(used):
+            if used:
+                await self._session.token(refused=used)
+                answer = await self._http.ask(request)
+            # One that was opened just now has not ended: the right is what is missing.
+            if self._is_signed_out(answer):
                 self._lacks_rights, self._lacks_since = self._session.current, self._clock.monotonic()
         return self._judged(request, answer, is_file=is_file)
 
-    def _is_signed_out(self, answer: HttpAnswer, used: str) -> bool:
+    def _lacks_rights_with(self, token: str) -> bool:
+        """Tell whether a session was refused something a while ago though it was new."""
+        return bool(token) and token == self._lacks_rights and self._clock.monotonic() - self._lacks_since < LEFT_ALONE
+
+    @staticmethod
+    def _is_signed_out(answer: HttpAnswer) -> bool:
+        """Tell whether *answer* may mean that the session has ended."""
         if answer.status == 403:
-            recently = self._clock.monotonic() - self._lacks_since < LEFT_ALONE
-            return not used or used != self._lacks_rights or not recently
+            return True
         if answer.status != 200 or len(answer.body) > 4096:
             return False
         try:
