@@ -390,7 +390,6 @@ class TestRights:
                 await guest.observe([Handle("236", "key")])
             await new.clock.sleep(LEFT_ALONE / QuickClock.AHEAD / 2)
 
-        assert "version" in [check.name for check in (await new.manager.probe()).checks]
         assert GUEST in new.server.sessions.values()
 
     async def test_a_probe_tells_it_from_a_bad_password(self, guest):
