@@ -97,6 +97,8 @@ async def _serve(args: argparse.Namespace, key: str) -> None:
         host = f"[{args.host}]" if ":" in args.host else args.host
         output.say(f"quantum gateway at http://{host}:{port}/api/v1 ({engine.version})")
         output.say(f"the instance is {INSTANCE}")
+        if args.host not in {"127.0.0.1", "::1", "localhost"}:
+            output.hint("it speaks no TLS: let only a network of your own reach it")
         await asyncio.get_running_loop().create_future()
 
 

@@ -37,8 +37,10 @@ def as_user(desk):
         "HOME": str(desk),
     }
 
-    def run(*command, program=sys.executable):
-        done = subprocess.run([program, *command], cwd=desk, env=settings, capture_output=True, text=True, timeout=100)
+    def run(*command, program=sys.executable, **more):
+        done = subprocess.run(
+            [program, *command], cwd=desk, env={**settings, **more}, capture_output=True, text=True, timeout=100
+        )
         assert 0 == done.returncode, done.stdout + done.stderr
         return done.stdout
 
@@ -137,6 +139,24 @@ def test_what_does_not_fit_is_transpiled_where_qiskit_is_installed(results_of, q
     assert sampled["c"]["000"] + sampled["c"]["101"] > 300
     assert estimated["evs"][0] > 0.7
     assert estimated["evs"][1] > 0.8
+
+
+def test_a_process_that_dies_within_its_submit_finds_the_job_again(as_user, desk, quantum_gateway):
+    """
+    Killed when the service has the job and nobody has its id: there is one, and its session is closed.
+    """
+    file = desk / "cut.yaml"
+    file.write_text(json.dumps(job("cut", "sampler", {"pubs": [[BELL, [], 10]]}, session={"maxTime": "5m"})))
+
+    with pytest.raises(AssertionError):
+        as_user("-m", "bascule", "run", file, BASCULE_FAILPOINT="core.after.submit")
+    as_user("-m", "bascule", "wait", "cut")
+    story = as_user("-m", "bascule", "describe", "job", "cut")
+
+    assert "found as `" in story
+    assert "Submitting  attempt 1" in story
+    assert "attempt 2" not in story
+    assert [] == list((desk / ".home/quantum/default.gateway/sessions").glob("*.json"))
 
 
 def test_a_program_that_fails_there_ends_the_job_with_its_words(results_of):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from bascule.errors import Mistake, Refused, Unauthorized, Unavailable, Uncertain
-from bascule.model import Program, Run
-from tests.managers.quantum.worlds import BELL, KEY, QuantumWorld
+from bascule.managers.quantum import connect
+from bascule.model import Credentials, Network, Program, Run
+from tests.managers.quantum.worlds import BELL, KEY, Place, QuantumWorld, target_at
 
 FULL = '{"errors": [{"code": 1430, "message": "Usage exceeds instance limit."}]}'
 BUSY = '{"errors": [{"code": 1429, "message": "Too many requests."}]}'
@@ -304,7 +306,22 @@ class TestChecks:
 
         assert "bascule[quantum]" in caught.value.hint
 
-    @pytest.mark.parametrize("options", [{"instance": "mine"}, {"iam": "http://example.org"}, {"apiVersion": "new"}])
+    async def test_a_target_without_a_key_is_refused(self, world):
+        target = target_at(world.url)
+        bare = replace(target, spec=replace(target.spec, credentials=Credentials()))
+
+        with pytest.raises(Mistake, match="needs `credentials` with an API key"):
+            connect(bare, "default", Place(world.folder, world.clock))
+
+    async def test_plain_http_to_an_iam_elsewhere_is_for_the_owner_to_allow(self, world):
+        target = target_at(world.url, iam="http://iam.example.org")
+        allowed = replace(target, spec=replace(target.spec, network=Network(plaintext=True)))
+
+        with pytest.raises(Mistake, match="unencrypted"):
+            connect(target, "default", Place(world.folder, world.clock))
+        await connect(allowed, "default", Place(world.folder, world.clock)).aclose()
+
+    @pytest.mark.parametrize("options", [{"instance": "mine"}, {"iam": "ftp://example.org"}, {"apiVersion": "new"}])
     async def test_a_target_that_is_wrong_is_refused(self, world, options):
         with pytest.raises(Mistake):
             world.connect(world.url, **options)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 VERSION = "1.0.0"
 MOST_SHOTS = 100_000
 MOST_POINTS = 10_000
+MOST_OUTCOMES = 20_000_000
 _PARAMETERS = {"p": ["lam"], "rx": ["theta"], "ry": ["theta"], "rz": ["phi"], "u": ["theta", "phi", "lam"]}
 _PAIRS = ("cx", "cz", "swap")
 

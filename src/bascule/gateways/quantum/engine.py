@@ -42,7 +42,10 @@ class ProcessEngine:
     async def run(self, job: Job) -> Outcome:
         """Compute *job*; `service.Engine`."""
         if self._worker is None:
-            await self._start()
+            try:
+                await self._start()
+            except Mistake as broken:
+                raise ProgramFailed(broken.message) from None
         try:
             answer = await self._ask({"program": job.program, "backend": job.backend, "params": job.params})
         except (EOFError, OSError, ValueError):

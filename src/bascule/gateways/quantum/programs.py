@@ -19,7 +19,7 @@ from qiskit.primitives.containers import BitArray
 from qiskit_aer.noise import NoiseModel, ReadoutError, depolarizing_error
 from qiskit_aer.primitives import SamplerV2
 
-from bascule.gateways.quantum.devices import DEVICES, MOST_POINTS, MOST_SHOTS, Device
+from bascule.gateways.quantum.devices import DEVICES, MOST_OUTCOMES, MOST_POINTS, MOST_SHOTS, Device
 from bascule.gateways.quantum.encoding import array_from, circuit_from, packed, typed
 from bascule.gateways.quantum.executing import execute
 from bascule.gateways.quantum.refusals import BAD_REQUEST, DOES_NOT_FIT, ProgramFailed
@@ -83,8 +83,14 @@ def sampled(
         raise ProgramFailed(f"shots must be a number from 1 to {MOST_SHOTS:,}", BAD_REQUEST)
     if not circuit.cregs:
         raise ProgramFailed("the circuit measures nothing", BAD_REQUEST)
+    values = bound(circuit, values)
+    points = values.size // circuit.num_parameters if circuit.num_parameters else 1
+    if points * shots > MOST_OUTCOMES:
+        raise ProgramFailed(
+            f"{points:,} sets of values of {shots:,} shots are more than {MOST_OUTCOMES:,}", BAD_REQUEST
+        )
     sampler = SamplerV2(options={"backend_options": {"noise_model": noise_of(device)}})
-    [result] = sampler.run([(circuit, bound(circuit, values), shots)]).result()
+    [result] = sampler.run([(circuit, values, shots)]).result()
     return dict(result.data.items())
 
 
