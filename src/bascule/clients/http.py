@@ -12,6 +12,7 @@ import ssl
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
+from weakref import WeakSet
 
 import aiohttp
 from yarl import URL
@@ -51,6 +52,7 @@ class HttpClient:
         self._habits = Habits()
         self._session: aiohttp.ClientSession | None = None
         self._streams: aiohttp.ClientSession | None = None
+        self._sockets = WeakSet[Socket]()
 
     async def __aenter__(self) -> Self:
         """Return itself."""
@@ -62,6 +64,8 @@ class HttpClient:
 
     async def aclose(self) -> None:
         """Close connections; a client that is closed can be used again."""
+        for socket in list(self._sockets):
+            await socket.aclose()
         sessions = (self._session, self._streams)
         self._session = self._streams = None
         for session in sessions:
@@ -117,7 +121,9 @@ class HttpClient:
                     server_hostname=self._site.server_name if self._tls else None,
                     max_msg_size=LARGEST_FRAME,
                 )
-                return Socket(stream)
+                socket = Socket(stream)
+                self._sockets.add(socket)
+                return socket
         except aiohttp.WSServerHandshakeError as error:
             failure, cause = faults.not_opened(passage, error.status), faults.without_request(error)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:

@@ -36,7 +36,7 @@ class RealWorld(ManagerWorld):
     abilities = abilities
     tells_starts = False
     odd = "one\n\u00ff\x00 two".encode()
-    patience = 60.0
+    patience = 90.0
     settling = 1.0
     run = Run(command=("sh", "-c", SCRIPT))
 

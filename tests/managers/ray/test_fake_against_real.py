@@ -12,7 +12,7 @@ import pytest
 from tests.fakes.ray.cluster import FakeCluster
 from tests.fakes.ray.server import FakeHead
 
-pytestmark = [pytest.mark.real, pytest.mark.root]
+pytestmark = [pytest.mark.real, pytest.mark.root, pytest.mark.timeout(240)]
 
 ZIP = b"PK\x05\x06" + b"\0" * 18
 

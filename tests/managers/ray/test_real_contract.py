@@ -12,7 +12,7 @@ import pytest
 from tests.contracts.manager import ManagerContract
 from tests.managers.ray.real_world import RealWorld
 
-pytestmark = [pytest.mark.real, pytest.mark.root]
+pytestmark = [pytest.mark.real, pytest.mark.root, pytest.mark.timeout(240)]
 
 
 class TestRay(ManagerContract):
