@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bascule.cli import logbook
-from bench import bulkhead, crowd, machine, page, storing, submitting, watching
+from bench import bulkhead, crowd, machine, page, rays, storing, submitting, watching
 from bench.figure import GOALS, Figure, Result, meets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,6 +52,7 @@ MEASUREMENTS: dict[str, Measured] = {
     "accepts": lambda size: [storing.accepts(2 * size.rounds - 1, min(1.0, size.seconds))],
     "history": lambda size: [storing.history(size.finished, size.submits, size.rounds)],
     "bulkhead": lambda size: [bulkhead.measure(size.each, 0.05, size.rounds)],
+    "ray": lambda size: rays.measure(size.submits // 6 or 1, (size.rounds + 1) // 2, min(60.0, size.seconds)),
     "table": lambda size: [storing.table(size.table, 2 * size.rounds - 1)],
 }
 

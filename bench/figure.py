@@ -70,6 +70,8 @@ GOALS = (
     ),
     Goal("history", "submit rate with 1,000,000 finished jobs kept, against none", (0.8,), (0.95,)),
     Goal("bulkhead", "p99 of nine healthy targets while the tenth hangs, against ten healthy", (1.5,), (1.1,), "less"),
+    Goal("ray-submit", "submits/s to Ray, against a bare keep-alive loop", (0.8,), (0.95,)),
+    Goal("ray-requests", "requests per job-hour to Ray, were there 1,000 jobs", (1.2,), (0.36,), "less"),
     Goal("table", "`bascule get jobs --cached`, 10,000 jobs, against a bare sqlite3 script", (6.0,), (3.0,), "less"),
 )
 

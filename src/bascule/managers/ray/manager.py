@@ -23,7 +23,20 @@ from bascule.managers.ray.package import package_of
 from bascule.managers.ray.probing import probe
 from bascule.managers.ray.states import report_of
 from bascule.managers.ray.wire import Details
-from bascule.model import Absent, CannotTell, Chunk, Found, Handle, Health, Job, Match, Observation, Stray, belongs_to
+from bascule.model import (
+    Absent,
+    CannotTell,
+    Chunk,
+    Found,
+    Handle,
+    Health,
+    Job,
+    Match,
+    Observation,
+    Report,
+    Stray,
+    belongs_to,
+)
 from bascule.ports import Abilities, Clock, Order, Stream
 
 ABILITIES = Abilities(
@@ -35,7 +48,7 @@ ABILITIES = Abilities(
     walltime=False,
     settles=10.0,
     poll_soon=1.0,
-    poll_rest=10.0,
+    poll_rest=15.0,
 )
 """The walltime is the core's to keep, so that it can be changed at any time."""
 
@@ -77,13 +90,12 @@ class RayManager:
     async def find(self, key: str, since: datetime, *, may_have_run: bool = False) -> Found | Absent | CannotTell:
         """Ask for the job of *key*: its id."""
         as_of = self._clock.now()
-        handle = Handle(key, key)
         details = await self._head.job(key)
         instance = (await self._head.session(fresh=True)).name  # after the look: an absence is of no earlier run
-        answer = self._observer.answer(details, handle, as_of, instance)
-        if details is None or isinstance(answer, Absent | CannotTell):
-            return answer if isinstance(answer, Absent | CannotTell) else Absent("there is none", as_of, instance)
-        return Found((Match(_handle_of(details, key, instance), answer),))
+        answer = self._observer.answer(details, Handle(key, key), as_of, instance)
+        if isinstance(answer, Report):
+            return Found((Match(Handle(key, key, answer.submitted_at, instance), answer),))
+        return answer
 
     async def observe(self, handles: Sequence[Handle], cursor: str = "") -> Observation:
         """Ask for all *handles* by the cheapest means."""
