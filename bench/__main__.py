@@ -1,10 +1,11 @@
 """
 Measure what Bascule costs, each figure beside its other side in the same run; as root, for the real Slurm.
 
-    python -m bench [--only NAME ...] [--tiny] [--figures FILE] [--page FILE]
+    python -m bench [--only NAME ...] [--state FILE] [--ahead] [--tiny] [--figures FILE] [--page FILE]
 
-Writes the figures as JSON and makes the page of them; with --only, the others stay as they were.
---tiny takes sizes that mean nothing, to see that everything runs.
+Writes the figures as JSON and makes the page of them; with --only, the others stay as they were. A run that was
+stopped goes on where it was, by --state. --ahead goes before the machine's other work. --page-only measures
+nothing, and --tiny takes sizes that mean nothing, to see that everything runs.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bascule.cli import logbook
-from bench import bulkhead, crowd, machine, page, rays, storing, submitting, watching
+from bench import ahead, bulkhead, crowd, machine, page, rays, storing, submitting, watching
 from bench.figure import GOALS, Figure, Result, meets
+from bench.progress import Progress
+from bench.workspace import stop_in_order
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -60,23 +63,44 @@ MEASUREMENTS: dict[str, Measured] = {
 def main() -> int:
     """Measure; return 1 where a figure is below what it must be."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
-    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=[])
+    parser.add_argument("--state", type=Path, help="remember in this file what was measured, and go on after that")
+    parser.add_argument("--ahead", action="store_true", help="go before the machine's other work; as root")
+    parser.add_argument("--page-only", action="store_true", help="make the page of the figures that are there")
+    parser.add_argument("--tiny", action="store_true", help="sizes that mean nothing")
     parser.add_argument("--figures", type=Path, default=ROOT / "bench/figures.json")
     parser.add_argument("--page", type=Path, default=ROOT / "docs/benchmarks.md")
     asked = parser.parse_args()
     logbook.set_up(0, least=logging.ERROR)
+    stop_in_order()
+    if asked.ahead:
+        ahead.want()
     results = read(asked.figures)
-    for name in asked.only:
+    if not asked.page_only:
+        measure(asked, results)
+    page.write(asked.page, results)
+    print(f"{asked.page} is written", flush=True)
+    return int(any(not meets(goal, results[goal.name].figure, goal.least) for goal in GOALS if goal.name in results))
+
+
+def measure(asked: argparse.Namespace, results: dict[str, Result]) -> None:
+    """Measure what was asked for, and keep each figure as soon as it is there."""
+    progress = Progress(asked.state)
+    # Who names rows wants them anew; all of them are gone through once.
+    names = asked.only or [name for name in MEASUREMENTS if name not in progress.done]
+    if not asked.only and progress.done:
+        print(f"going on after what is measured: {', '.join(progress.done)}", flush=True)
+    for number, name in enumerate(names, start=1):
         began = time.monotonic()
-        print(f"== {name}", flush=True)
+        print(f"== [{number}/{len(names)}] {name}", flush=True)
         for figure in MEASUREMENTS[name](TINY if asked.tiny else Sizes()):
-            results[figure.goal] = Result(figure, machine.here())
+            results[figure.goal] = Result(figure, machine.here() | {"ahead": "yes" if asked.ahead else ""})
             print(_line(figure), flush=True)
         print(f"   {time.monotonic() - began:.0f} s", flush=True)
         asked.figures.write_text(json.dumps({key: result.plain() for key, result in results.items()}, indent=1) + "\n")
-    page.write(asked.page, results)
-    return int(any(not meets(goal, results[goal.name].figure, goal.least) for goal in GOALS if goal.name in results))
+        progress.note(name)
+    if set(MEASUREMENTS) <= set(progress.done):
+        progress.finish()
 
 
 def read(path: Path) -> dict[str, Result]:

@@ -16,9 +16,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
 
-from bascule.bridge import Bridge, connect
+from bascule.bridge import connect
 from bascule.model import Credentials, Job, JobSpec, Run, Target, TargetFiles, TargetRef, TargetSpec
 from bascule.platforms.embedded.home import DATABASE
+from bench import ahead
 from bench.bare import SCRIPT, Bare, median
 from bench.figure import Figure
 from bench.workspace import workspace
@@ -28,6 +29,11 @@ AT_ONCE = 8
 """Connections: as many as Bascule opens to one target."""
 TOKEN = "BENCH_SLURM_TOKEN"  # noqa: S105 - a variable's name
 
+RELEASED = (
+    "outside_id IS NOT NULL AND"
+    " (json_extract(status, '$.releasedAt') IS NOT NULL OR json_extract(status, '$.intent.held') IS NOT 1)"
+)
+
 Submission = Literal["Held", "Direct"]
 
 
@@ -36,6 +42,7 @@ def drained(version: Literal["22.05", "26.05"] = "26.05") -> Iterator[SlurmClust
     """Start a cluster on which jobs are accepted and none starts."""
     with SlurmCluster(SlurmSpec(version=version)) as cluster:
         cluster.run("scontrol", "update", "nodename=n[1-4]", "state=drain", "reason=bench")
+        ahead.go()
         yield cluster
 
 
@@ -77,33 +84,36 @@ async def rate(cluster: SlurmCluster, count: int, submission: Submission, folder
     home = folder / f"home-{time.time_ns()}"
     async with connect(home) as bridge:
         await bridge.apply_target(target_of(cluster, submission))
-        await _one(bridge, home)  # the version is found out, the connection is there
-        began = time.perf_counter()
-        await asyncio.gather(*(bridge.store.create(job_named(f"job-{n}")) for n in range(count)))
-        while outside(home) < count + 1:
+        with closing(Outside(home)) as outside:
+            await bridge.store.create(job_named("first"))
+            await outside.reach(1)  # the version is found out, the connection is there
+            began = time.perf_counter()
+            await asyncio.gather(*(bridge.store.create(job_named(f"job-{n}")) for n in range(count)))
+            await outside.reach(count + 1)
+            return count / (time.perf_counter() - began)
+
+
+class Outside:
+    """Counts the jobs that are outside and may run, by what is on disk; costs next to nothing until there are enough."""
+
+    def __init__(self, home: Path) -> None:
+        self._database = sqlite3.connect(f"file:{home / DATABASE}?mode=ro", uri=True)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    async def reach(self, count: int) -> None:
+        """Wait until there are so many."""
+        while self._count("outside_id IS NOT NULL") < count or self._count(RELEASED) < count:
             await asyncio.sleep(0.02)
-        return count / (time.perf_counter() - began)
 
-
-async def _one(bridge: Bridge, home: Path) -> None:
-    await bridge.store.create(job_named("first"))
-    while outside(home) < 1:
-        await asyncio.sleep(0.02)
-
-
-def outside(home: Path) -> int:
-    """Return how many jobs are outside and may run, by what is on disk."""
-    with closing(sqlite3.connect(f"file:{home / DATABASE}?mode=ro", uri=True)) as database:
-        return int(
-            database.execute(
-                "SELECT count(*) FROM jobs WHERE outside_id IS NOT NULL AND"
-                " (json_extract(status, '$.releasedAt') IS NOT NULL OR json_extract(status, '$.intent.held') IS NOT 1)"
-            ).fetchone()[0]
-        )
+    def _count(self, condition: str) -> int:
+        return int(self._database.execute(f"SELECT count(*) FROM jobs WHERE {condition}").fetchone()[0])
 
 
 def measure(count: int, rounds: int, *, submission: Submission) -> Figure:
-    """Return the row for *submission*: the medians of *rounds* on both sides, in turns."""
+    """Return the row for *submission*: the median of the ratios of *rounds* pairs, in turns."""
     held = submission == "Held"
     with drained() as cluster, workspace() as folder:
         bare = bare_of(cluster)
@@ -114,13 +124,16 @@ def measure(count: int, rounds: int, *, submission: Submission) -> Figure:
             theirs.append(bare.rate(count, at_once=AT_ONCE, held=held))
             _clear(cluster)
             ours.append(asyncio.run(rate(cluster, count, submission, folder)))
+            print(f"     {ours[-1]:.0f} of {theirs[-1]:.0f} a second", flush=True)
             if held:
                 _clear(cluster)
                 looked.append(bare.rate(count, at_once=AT_ONCE, held=held, looks=True))
     parts = {"through Bascule, submits/s": median(ours), "bare loop, submits/s": median(theirs)}
+    series = {"through Bascule": list(enumerate(ours)), "bare loop": list(enumerate(theirs))}
     if looked:
         parts["bare loop that looks at each job before it releases it, submits/s"] = median(looked)
-    return Figure(f"submit-{submission.lower()}", (median(ours) / median(theirs),), parts)
+    ratio = median([one / other for one, other in zip(ours, theirs, strict=True)])
+    return Figure(f"submit-{submission.lower()}", (ratio,), parts, series)
 
 
 def _clear(cluster: SlurmCluster) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bench import workspace as places
 from bench.figure import GOALS, Figure, Result, meets
-from bench.page import svg, write
+from bench.page import write
+from bench.plot import plots
+from bench.progress import Progress
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,7 +36,43 @@ def test_a_page_with_every_figure(tmp_path):
     write(tmp_path / "page.md", again)
 
     assert len(GOALS) == (tmp_path / "page.md").read_text().count("aim reached")
-    assert svg(again).count("<rect") == 1 + sum(len(goal.aim) for goal in GOALS)
+    assert plots(again)["overview.svg"].count("<rect") == 1 + sum(len(goal.aim) for goal in GOALS)
+    for link in re.findall(r"!\[.*\]\((.*)\)", (tmp_path / "page.md").read_text()):
+        assert (tmp_path / link).exists()
+
+
+def test_the_plots_show_both_sides_in_proportion(tmp_path):
+    machine = {"processor": "p", "memory": "m", "system": "s", "load": "1.0", "day": "2026-01-01"}
+    parts = {"through Bascule, submits/s": 50.0, "bare loop, submits/s": 100.0}
+    results = {"submit-direct": Result(Figure("submit-direct", (0.5,), parts), machine)}
+
+    ours, theirs = map(float, re.findall(r'<rect x="330" .*?width="([\d.]+)"', plots(results)["rates.svg"]))
+
+    assert theirs == pytest.approx(2 * ours, rel=0.01)
+
+
+def test_a_workspace_is_gone_afterwards_and_those_of_killed_runs_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "PLACE", tmp_path / "bench")
+    left = tmp_path / "bench" / "of-a-killed-run"
+    left.mkdir(parents=True)
+    (left / places.IN_USE).touch()
+
+    with places.workspace() as first, places.workspace() as second:
+        both = first.is_dir() and second.is_dir()
+
+    assert both
+    assert [] == list((tmp_path / "bench").iterdir())
+
+
+def test_a_run_that_was_stopped_goes_on_unless_the_code_is_another(tmp_path, monkeypatch):
+    state = tmp_path / "build" / "bench.json"
+    Progress(state).note("table")
+
+    same = Progress(state).done
+    monkeypatch.setattr("bench.progress._code", lambda: "another")
+
+    assert ["table"] == same
+    assert [] == Progress(state).done
 
 
 @pytest.mark.real
