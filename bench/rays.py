@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import closing
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from bascule.model import Job, JobSpec, Resources, Run, Target, TargetRef, Targe
 from bench.bare import Bare, median, per_second
 from bench.figure import Figure
 from bench.relay import Relay
-from bench.submitting import AT_ONCE, outside
+from bench.submitting import AT_ONCE, Outside
 from bench.watching import HOUR, Place, Watch
 from bench.workspace import workspace
 from tests.testbed.ray_head import RayHead
@@ -45,14 +46,13 @@ async def through_bascule(url: str, count: int, folder: Path) -> float:
     home = folder / f"home-{time.time_ns()}"
     async with connect(home) as bridge:
         await bridge.apply_target(target_at(url))
-        await bridge.store.create(replace(job_named("first"), uid=""))
-        while outside(home) < 1:
-            await asyncio.sleep(0.02)
-        began = time.perf_counter()
-        await asyncio.gather(*(bridge.store.create(replace(job_named(f"job-{n}"), uid="")) for n in range(count)))
-        while outside(home) < count + 1:
-            await asyncio.sleep(0.02)
-        return count / (time.perf_counter() - began)
+        with closing(Outside(home)) as outside:
+            await bridge.store.create(replace(job_named("first"), uid=""))
+            await outside.reach(1)
+            began = time.perf_counter()
+            await asyncio.gather(*(bridge.store.create(replace(job_named(f"job-{n}"), uid="")) for n in range(count)))
+            await outside.reach(count + 1)
+            return count / (time.perf_counter() - began)
 
 
 def by_hand(url: str, count: int) -> float:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench import workspace as places
+from bench.__main__ import MEASUREMENTS
 from bench.figure import GOALS, Figure, Result, meets
 from bench.page import write
 from bench.plot import plots
@@ -26,6 +27,10 @@ def test_more_and_less_are_told_apart():
     assert not meets(more, Figure(more.name, (0.79,)), more.least)
     assert meets(less, Figure(less.name, (1.2,)), less.least)
     assert not meets(less, Figure(less.name, (1.21,)), less.least)
+
+
+def test_every_measurement_can_be_begun():
+    assert {"submit-held", "ray", "watching"} <= set(MEASUREMENTS)
 
 
 def test_a_page_with_every_figure(tmp_path):
