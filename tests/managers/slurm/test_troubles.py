@@ -201,6 +201,21 @@ class TestIds:
             await world.manager.release(handle)
         assert world.cluster.live[int(other.id)].held
 
+    async def test_the_end_of_one_is_not_told_of_the_other_of_the_same_id(self, world):
+        """
+        Both are ours and both are asked for: one was forgotten, and the other got its id.
+        """
+        first = await world.manager.submit(world.order())
+        world.cluster.crash(forgets=10)
+        second = await world.manager.submit(world.order("other"))
+        await world.start(second)
+        await world.finish(second)
+        assert first.id == second.id
+
+        for _ in range(2):
+            assert Phase.SUCCEEDED is (await world.see(second)).phase
+            assert not isinstance(await world.see(first), Report)
+
     async def test_a_running_job_that_its_user_gave_another_name_is_not_lost(self, world):
         _, handle = await world.running()
         world.cluster.live[int(handle.id)].desc["name"] = "other"

@@ -40,8 +40,9 @@ States = frozenset[tuple[int, tuple[str, ...]]]
 
 @dataclass(slots=True)
 class Known:
-    """What was last read of a job: the states then, and the answer."""
+    """What was last read of a job: whose id it was, the states then, and the answer."""
 
+    key: str
     states: States
     answer: Answer
     at: float
@@ -57,7 +58,7 @@ class Observer:
         self._rewinds = rewinds
         self._clock = clock
         self._known: dict[str, Known] = {}
-        self._finished: dict[str, dict[int, Record]] = defaultdict(dict)
+        self._finished: dict[tuple[str, str], dict[int, Record]] = defaultdict(dict)
         self._serial = 0
         self._trusted_since = 0.0
         self._listed = 0
@@ -110,20 +111,22 @@ class Observer:
         briefs = await self._cluster.states_of_single(single)
         briefs += await self._cluster.states(number for number in ids - single if number.isdecimal())
         states = self._states_of(ids, briefs)
-        moved = {number for number in ids if self._has_moved(number, states[number])}
+        moved = {handle.id for handle in handles if self._has_moved(handle, states[handle.id])}
         moved |= self._stale(ids - moved)
         gone = {number for number in moved if not states[number]}
         fresh = await self._read(moved - gone)
         answers = await self._answers([handle for handle in handles if handle.id in moved], fresh, as_of)
-        now = self._clock.monotonic()
+        now, keys = self._clock.monotonic(), {handle.id: handle.key for handle in handles}
         for number, answer in answers.items():
             tasks = frozenset(record.id for record in fresh.get(number, ()))
-            self._known[number] = Known(states[number], answer, now, tasks)
+            self._known[number] = Known(keys[number], states[number], answer, now, tasks)
         self._serial += bool(answers)
         mark = f"s{self._serial}"
         if cursor and cursor == f"s{self._serial - bool(answers)}":
             return Observation(as_of, answers, unchanged=not answers, cursor=mark)
-        return Observation(as_of, {number: self._known[number].answer for number in ids}, cursor=mark)
+        told = {number: self._known[number] for number in ids if number in self._known}
+        told = {number: known for number, known in told.items() if known.key == keys[number]}
+        return Observation(as_of, {number: known.answer for number, known in told.items()}, cursor=mark)
 
     def _states_of(self, ids: set[str], briefs: list[Brief]) -> dict[str, States]:
         states: dict[str, set[tuple[int, tuple[str, ...]]]] = {number: set() for number in ids}
@@ -145,9 +148,11 @@ class Observer:
                     states[number].update(strangers)
         return {number: frozenset(found) for number, found in states.items()}
 
-    def _has_moved(self, number: str, states: States) -> bool:
-        known = self._known.get(number)
-        return known is None or known.states != states or not isinstance(known.answer, Report)
+    def _has_moved(self, handle: Handle, states: States) -> bool:
+        known = self._known.get(handle.id)
+        if known is None or known.key != handle.key:
+            return True  # slurmctld may have given the id to another of ours
+        return known.states != states or not isinstance(known.answer, Report)
 
     def _stale(self, ids: set[str]) -> set[str]:
         now = self._clock.monotonic()
@@ -174,7 +179,7 @@ class Observer:
     def _prune(self, ids: set[str]) -> None:
         if len(self._known) > 2 * len(ids) + 1000:
             self._known = {number: known for number, known in self._known.items() if number in ids}
-            self._finished = defaultdict(dict, {k: v for k, v in self._finished.items() if k in ids})
+            self._finished = defaultdict(dict, {k: v for k, v in self._finished.items() if k[0] in ids})
 
     # Both.
 
@@ -211,7 +216,7 @@ class Observer:
 
     def _with_finished(self, handle: Handle, records: list[Record]) -> list[Record]:
         """Add the tasks that were seen to end, and that slurmctld has dropped since."""
-        finished = self._finished[handle.id]
+        finished = self._finished[handle.id, handle.key]
         for record in records:
             if record.task is not None:
                 verdict = verdict_of(record)
