@@ -19,7 +19,7 @@ NEARBY = 40
 
 KNOWN = {
     "id_stored_only_after_the_reply_without_an_intent": 149,
-    "released_before_the_id_is_saved": 844,
+    "released_before_the_id_is_saved": 1223,
     "resubmit_on_time_out": 673,
     "an_empty_list_means_finished": 28,
     "no_changes_means_no_jobs": 1,
