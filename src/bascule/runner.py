@@ -109,17 +109,15 @@ class Runner:
 
     async def _is_other(self, ref: Ref) -> bool:
         """Tell whether the target asks for something else than before; its status moves without that."""
-        target = await self._platform.target(ref)
-        now = _generation(target)
+        try:
+            now = _generation(await self._platform.target(ref))
+        except Unavailable:  # each pass looks for itself
+            return True
         is_other = self._generations.get(ref, ("", 0)) != now
         self._generations[ref] = now
         return is_other
 
     async def _resync(self) -> None:
-        # Before any job is looked at: what a target asks for later is told from this.
-        async with aclosing(self._platform.targets()) as known:  # type: ignore[type-var]
-            async for target in known:
-                self._generations[target.ref] = _generation(target)
         while True:
             try:
                 await self._look_at_all()
@@ -130,6 +128,11 @@ class Runner:
 
     async def _look_at_all(self) -> None:
         """Look at every live job."""
+        if not self.connections.listed.is_set():
+            # Before any job is looked at: what a target asks for later is told from this.
+            async with aclosing(self._platform.targets()) as known:  # type: ignore[type-var]
+                async for target in known:
+                    self._generations[target.ref] = _generation(target)
         # What a former process left outside is counted before anything may join it there.
         waiting = []
         targets: dict[Ref, Target | None] = {}

@@ -5,6 +5,7 @@ Many targets, and targets that change: one in trouble is nobody else's trouble.
 import pytest
 from msgspec.structs import replace
 
+from bascule.errors import Unavailable
 from bascule.model import Duration, Limits, Phase, Reason, Ref
 from tests.core.world import World
 from tests.fakes.course import Course
@@ -154,3 +155,28 @@ async def test_a_target_whose_status_moves_costs_no_look_at_its_jobs():
 
         assert before == unmoved
         assert process.reads > unmoved
+
+
+async def test_a_target_that_cannot_be_read_just_then_ends_no_driver(monkeypatch):
+    """
+    Whoever asks for news of a target may get no answer: its jobs are looked at all the same.
+    """
+    async with World(HELD) as world:
+        world.outside.course = Course(runs_for=600.0)
+        await world.submit()
+        await world.until_phase(Phase.RUNNING)
+        platform, read = world.process.platform, world.process.platform.target
+        answers = iter([Unavailable("no answer")])
+
+        async def silent_once(ref):
+            for trouble in answers:
+                raise trouble
+            return await read(ref)
+
+        monkeypatch.setattr(platform, "target", silent_once)
+        target = world.target()
+        await world.front.put_target(replace(target, spec=replace(target.spec, limits=Limits(active_jobs=7))))
+        await world.settle(within=1200)
+
+        assert world.process.died is None
+        assert Phase.SUCCEEDED is world.phase_of()

@@ -459,7 +459,7 @@ def a_new_process_counts_as_it_goes(patch: Patch) -> None:
 
     def make(old: Any) -> Any:
         async def resync(self: Any) -> None:
-            self._listed.set()
+            self.connections.listed.set()
             await old(self)
 
         return resync
