@@ -130,6 +130,15 @@ class TestLayers:
         options = bsub_options(parameters["EXTRA_PARAMS"])
         assert ("short", ["job"], ["g"]) == (parameters["QUEUE"], options["P"], options["G"])
 
+    def test_the_commands_own_words_are_understood(self):
+        """
+        `bascule run -p short -A proj1` says the same to every manager.
+        """
+        found = wanted(options={"queue": "normal", "partition": "short", "account": "proj1"})
+
+        assert "short" == found.parameters["QUEUE"]
+        assert ["proj1"] == bsub_options(found.form_parameters(KEY, held=False)["EXTRA_PARAMS"])["P"]
+
     def test_a_false_takes_a_lines_option_back(self):
         assert "x" not in bsub("#!/bin/sh\n#BSUB -x\n", options={"exclusive": False})
 

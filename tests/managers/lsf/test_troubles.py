@@ -540,19 +540,24 @@ class TestTargets:
         assert "url" in health.hint
         await manager.aclose()
 
-    async def test_a_secret_is_read_by_its_key(self, new):
+    @pytest.mark.parametrize("user", [US, None])
+    async def test_a_secret_is_read_by_its_keys(self, new, user):
+        """
+        The user's name lies beside the password, unless the target says it.
+        """
         asked = []
 
         class Platform(Place):
             async def secret(self, namespace, name, key):
                 asked.append((namespace, name, key))
-                return PASSWORDS[US]
+                return {"password": PASSWORDS[US], "user": f"{US}\n"}[key]
 
         spec = TargetSpec(
-            "lsf", url=new.server.url, credentials=Credentials(user=US, secret=SecretRef("s", "JobNamespace"))
+            "lsf", url=new.server.url, credentials=Credentials(user=user, secret=SecretRef("s", "JobNamespace"))
         )
         manager = connect(Target("hub", "hpc", "uid", spec), "team", Platform(new.clock))
 
         assert (await manager.probe()).authenticated
-        assert {("team", "s", "password")} == set(asked)
+        keys = {"password"} if user else {"password", "user"}
+        assert {("team", "s", key) for key in keys} == set(asked)
         await manager.aclose()

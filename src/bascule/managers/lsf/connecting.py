@@ -14,7 +14,7 @@ from bascule.errors import Mistake
 from bascule.managers.lsf.manager import LsfManager
 from bascule.managers.lsf.options import options_of_target
 from bascule.managers.lsf.rest import Rest
-from bascule.managers.lsf.session import Session, Told, cookie, nothing, passwords_of
+from bascule.managers.lsf.session import Session, Told, cookie, login_of, nothing
 from bascule.model import Target
 from bascule.ports import Clock
 
@@ -49,7 +49,7 @@ def connect(target: Target, namespace: str, place: Place) -> LsfManager:
         )
     url = spec.url if urlsplit(spec.url).path.strip("/") else spec.url.rstrip("/") + CONTEXT
     options = options_of_target(spec, target.name)
-    passwords = passwords_of(spec.credentials, home=target.namespace, namespace=namespace, read=place.secret)
+    login = login_of(spec.credentials, home=target.namespace, namespace=namespace, read=place.secret)
     where = f"Application Center at `{url}`"
 
     def site(sign: Callable[[str], Mapping[str, str]]) -> Site:
@@ -64,7 +64,7 @@ def connect(target: Target, namespace: str, place: Place) -> LsfManager:
             sign=sign,
         )
 
-    signing_in = HttpClient(site(nothing), Told(passwords))
-    session = Session(signing_in, passwords, spec.credentials.user or "", place.clock, where)
+    signing_in = HttpClient(site(nothing), Told(login.passwords))
+    session = Session(signing_in, login, place.clock, where)
     rest = Rest(HttpClient(site(cookie), session), session, place.clock, where)
     return LsfManager(rest, options, place.clock, held=spec.submission == "Held")

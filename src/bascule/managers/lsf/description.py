@@ -55,6 +55,7 @@ class Wanted(NamedTuple):
             error=self.note.error,
             inputs={file.name: len(file.data) for file in self.inputs},
             is_array=bool(self.note.array),
+            note=self.note.described(),
         )
         return Attachment(NAME, text.encode())
 

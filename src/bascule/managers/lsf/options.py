@@ -25,7 +25,9 @@ class JobOptions(Written):
     """What a job may set; a target may set the same as defaults."""
 
     queue: Word | None = None
+    partition: Word | None = None
     project: Word | None = None
+    account: Word | None = None
     user_group: Word | None = None
     job_group: Line | None = None
     application: Word | None = None
@@ -71,7 +73,9 @@ class TargetOptions(JobOptions):
 
 BSUB: dict[str, str] = {
     "queue": "q",
+    "partition": "q",  # what `bascule run -p` sets, over what the file says
     "project": "P",
+    "account": "P",
     "user_group": "G",
     "job_group": "g",
     "application": "app",

@@ -15,12 +15,13 @@ from bascule.errors import Unavailable
 from bascule.managers.lsf.center import LARGEST_FILE, Center
 from bascule.managers.lsf.note import Note, note_from, note_in
 from bascule.managers.lsf.reporting import is_of
-from bascule.managers.lsf.wrapper import filled
+from bascule.managers.lsf.wrapper import NAME, filled, note_line
 from bascule.model import Chunk, Handle
 from bascule.ports import Stream
 
 MOST = 4 << 20
 """Bytes in one read, whatever is asked for."""
+REMEMBERED = 1000
 KEPT = 64 << 20
 """Bytes of output that are kept, of all jobs together."""
 
@@ -37,6 +38,7 @@ class Output:
     def __init__(self, center: Center) -> None:
         self._center = center
         self._kept: OrderedDict[_Wish, bytes] = OrderedDict()
+        self._notes: OrderedDict[_Wish, Note] = OrderedDict()
 
     async def read(self, handle: Handle, stream: Stream, offset: int, limit: int, index: int | None) -> Chunk:
         """Read a piece; `Manager.read`."""
@@ -78,8 +80,25 @@ class Output:
         return None if posixpath.isabs(wish.path) else 0
 
     async def _note(self, handle: Handle) -> Note:
+        """Return where the output lies: as was noted at the submit, or in the job's description, or in its wrapper."""
         note = note_from(handle.place)
         if note.output:
             return note
+        wish = _Wish(handle.id, handle.key, NAME)
+        if wish in self._notes:
+            return self._notes[wish]
+        note = await self._found_note(handle)
+        if note.output:
+            self._notes[wish] = note
+            while len(self._notes) > REMEMBERED:
+                self._notes.popitem(last=False)
+        return note
+
+    async def _found_note(self, handle: Handle) -> Note:
         records = (await self._center.details([handle.id])).records
-        return next((note_in(record.description) for record in records if is_of(record, handle)), Note())
+        ours = [record for record in records if is_of(record, handle)]
+        note = next((note_in(record.description) for record in ours), Note())
+        if note.output or not ours:
+            return note
+        wrapper = (await self._center.download(handle.id, [NAME])).get(NAME, b"")
+        return note_in(note_line(wrapper[:8192].decode(errors="replace")))

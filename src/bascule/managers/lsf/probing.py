@@ -11,25 +11,28 @@ from bascule.model import Check, Health
 async def probe(center: Center) -> Health:
     """Try everything that a target needs; the last check is the one that failed, if one did."""
     address = Check("address", ok=True, detail=center.where)
-    signed_in = Check("sign-in", ok=True, detail=f"as `{center.user}`")
     version = ""
     try:
         version = await center.version()
         listing = await center.named("bascule-probe")
     except NotShown as trouble:
-        return _failed("jobs", trouble, (address, signed_in), reachable=True, authenticated=True)
+        return _failed("jobs", trouble, (address, _signed_in(center)), reachable=True, authenticated=True)
     except (Unauthorized, Mistake) as trouble:
         return _failed("sign-in", trouble, (address,), reachable=True, authenticated=False)
     except Error as trouble:
-        done = (address, signed_in) if version else ()
+        done = (address, _signed_in(center)) if version else ()
         return _failed("jobs" if version else "address", trouble, done, reachable=False, authenticated=False)
     checks = (
         address,
-        signed_in,
+        _signed_in(center),
         Check("version", ok=True, detail=version),
         Check("jobs", ok=True, detail=f"may be listed ({len(listing.records)} of the name that was tried)"),
     )
     return Health(True, True, True, version=f"Application Center {version}", checks=checks)
+
+
+def _signed_in(center: Center) -> Check:
+    return Check("sign-in", ok=True, detail=f"as `{center.user}`")
 
 
 def _failed(name: str, trouble: Error, done: tuple[Check, ...], *, reachable: bool, authenticated: bool) -> Health:

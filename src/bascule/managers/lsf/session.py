@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
 from bascule.clients.asking import Answer, Request
@@ -43,6 +43,14 @@ class Http(Protocol):
         """Close connections."""
 
 
+class Login(NamedTuple):
+    """Who signs in, and where the password comes from; *read_user* where the name lies beside it."""
+
+    user: str
+    passwords: Tokens
+    read_user: Callable[[], Awaitable[str]] | None = None
+
+
 class Session:
     """
     One user's session, as `Tokens` of an HTTP client.
@@ -51,9 +59,9 @@ class Session:
     known once signed in: whether only the interface from before 9.1.5 is there.
     """
 
-    def __init__(self, http: Http, passwords: Tokens, user: str, clock: Clock, where: str) -> None:
+    def __init__(self, http: Http, login: Login, clock: Clock, where: str) -> None:
         self._http = http
-        self._passwords = passwords
+        self._login = login
         self._clock = clock
         self._where = where
         self._lock = asyncio.Lock()
@@ -63,7 +71,7 @@ class Session:
         self._refusal = ""
         self.secrets = Secrets()
         """What has to be hidden in words of the other side."""
-        self.user = user
+        self.user = login.user
         self.is_old: bool | None = None
 
     @property
@@ -85,7 +93,9 @@ class Session:
         return token
 
     async def _log_on(self) -> str:
-        password = await self._passwords.token(refused=self._refused)
+        if self._login.read_user is not None:
+            self.user = (await self._login.read_user()).strip()
+        password = await self._login.passwords.token(refused=self._refused)
         if password == self._refused and self._clock.monotonic() - self._refused_at < LEFT_ALONE:
             raise self._unauthorized(f"{self._refusal}; it is not tried again for {LEFT_ALONE / 60:.0f} minutes")
         body = f"<User><name>{escape(self.user)}</name> <pass>{escape(password)}</pass> </User>".encode()
@@ -190,10 +200,12 @@ def nothing(_: str) -> dict[str, str]:
     return {}
 
 
-def passwords_of(credentials: Credentials, *, home: str, namespace: str, read: ReadSecret) -> Tokens:
-    """Return where the password comes from; raise `Mistake` where the credentials name no source, or no user."""
-    if not credentials.user:
-        raise Mistake("a target of the manager `lsf` needs `credentials.user`", hint="the name to sign in with")
+def login_of(credentials: Credentials, *, home: str, namespace: str, read: ReadSecret) -> Login:
+    """
+    Return who signs in how; *home* is the target's namespace, *namespace* the job's.
+
+    Raises `Mistake` where the credentials name no source, or no user: in a secret it is the key `user`.
+    """
     secret = credentials.secret
     whose = namespace if secret is not None and secret.from_ == "JobNamespace" else home
     passwords = tokens_from(
@@ -202,12 +214,16 @@ def passwords_of(credentials: Credentials, *, home: str, namespace: str, read: R
         env=credentials.env,
         command=credentials.command,
     )
-    if passwords is not None:
-        return passwords
-    raise Mistake(
-        "a target of the manager `lsf` needs `credentials` with a password",
-        hint="name where it lies: `credentials: {user: alice, file: ~/lsf.password}`",
-    )
+    if passwords is None:
+        raise Mistake(
+            "a target of the manager `lsf` needs `credentials` with a password",
+            hint="name where it lies: `credentials: {user: alice, file: ~/lsf.password}`",
+        )
+    if credentials.user:
+        return Login(credentials.user, passwords)
+    if secret is None:
+        raise Mistake("a target of the manager `lsf` needs `credentials.user`", hint="the name to sign in with")
+    return Login("", passwords, partial(read, whose, secret.name, "user"))
 
 
 def _headers(accept: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ CANNOT = 125
 
 _TEXT = """\
 #!/bin/sh
+# {note}
 # Bascule carries the script along as it was written, in the lines at the end, and runs it.
 here=$(pwd)
 task=${{LSB_JOBINDEX:-0}}
@@ -70,16 +71,18 @@ def wrapped(
     error: str,
     inputs: Mapping[str, int],
     is_array: bool,
+    note: str = "bascule",
 ) -> str:
     """
     Return the wrapper of *script*.
 
     *folder* is where it runs, empty for the job's own; *inputs* are files, and their sizes,
-    that must have come before it starts. A file with *secrets* is removed when it is over,
+    that must have come before it starts, *note* is for us to find it again by. A file with *secrets* is removed when it is over,
     unless other tasks of an array still need it.
     """
     body = base64.encodebytes(script.encode()).decode()
     return _TEXT.format(
+        note=note,
         cannot=CANNOT,
         end=END,
         secrets=f'chmod go-rwx "$here/{NAME}"\n' if secrets else "",
@@ -95,6 +98,12 @@ def wrapped(
         run=_run(script, arguments),
         removed=f' "$here/{NAME}"' if secrets and not is_array else "",
     )
+
+
+def note_line(text: str) -> str:
+    """Return the note in a wrapper; empty where there is none."""
+    lines = text[:8192].split("\n", 2)
+    return lines[1].removeprefix("# ") if len(lines) > 1 and lines[1].startswith("# ") else ""
 
 
 def calling(words: Sequence[str]) -> str:
