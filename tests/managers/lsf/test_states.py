@@ -168,6 +168,13 @@ class TestFiles:
         assert "TERM_MEMLIMIT" == from_files({"report": report}, "1").term
         assert "" == from_files({"report": f"The output (if any) follows:\n{report}"}, "1").term
 
+    def test_of_several_runs_the_last_ones_reason_counts(self):
+        first = "Sender: LSF System <a>\nTERM_PREEMPT: job killed\nThe output (if any) follows:\n"
+        second = "Sender: LSF System <a>\nExited with exit code 3.\nThe output (if any) follows:\n"
+
+        assert "" == from_files({"report": first + second}, "1").term
+        assert "TERM_PREEMPT" == from_files({"report": second + first}, "1").term
+
     def test_tasks_are_told_apart(self):
         files = {
             "bascule.result.1": b"236 1700000060 0 0 .\n",

@@ -135,6 +135,21 @@ class TestReads:
 
         assert {other.id} == set(seen.answers)
 
+    async def test_what_was_said_before_is_not_said_again_of_what_is_gone(self, new):
+        """
+        The job was seen to run, and is listed no more: whoever asks anew must not hear that it runs.
+        """
+        _, handle = await new.running()
+        _, other = await new.running()
+        await new.manager.observe([handle, other])
+        with new.cluster.lock:
+            new.cluster.purge(new.cluster.jobs_of(int(handle.id))[0])
+        new.server.history_is_down = True
+
+        seen = await new.manager.observe([handle, other])
+
+        assert {other.id} == set(seen.answers)
+
     async def test_a_history_without_an_end_is_no_end(self, new):
         _, handle = await new.running()
         with new.cluster.lock:
@@ -152,9 +167,13 @@ class TestReads:
         for _ in range(3):
             new.server.fault("POST .*/jobfiles/download", "status", status=500, body=b"")
 
-        report = await new.becomes(handle, Phase.FAILED)
+        answers = []
+        while not answers or answers[-1] is None or not answers[-1].is_over:
+            answers.append((await new.manager.observe([handle])).answers.get(handle.id))
+            await new.clock.sleep(0.1)
 
-        assert 3 == report.exit_code
+        assert 2 == answers.count(None)
+        assert 3 == answers[-1].exit_code
         assert [] == new.server.faults
 
     async def test_one_bad_folder_does_not_hold_up_the_others(self, new):

@@ -19,7 +19,8 @@ from bascule.managers.lsf.wrapper import REPORT
 _START = re.compile(r"(\d+) (\d+) \.\n?")
 _RESULT = re.compile(r"(\d+) (\d+) (\d+) (\d+) \.\n?")
 _FAILED = re.compile(r"(.{1,300}) \.\n?")
-_LATER = "The output (if any) follows"
+_REPORT, _LATER = "Sender: LSF System", "The output (if any) follows"
+"""How a report begins and ends. A job that is run again has one for each run, and the last counts."""
 _DONE = re.compile(r"(?:^|[:;] ?)Done successfully\b")
 _CODE = re.compile(r"(?:^|[:;] ?)Exited with exit code (\d+)")
 _SIGNAL = re.compile(r"(?:^|[:;] ?)Exited by (?:LSF )?signal (\d+)")
@@ -86,7 +87,7 @@ def by_index(files: Mapping[str, bytes], job: str) -> dict[int, End]:
 
 def from_files(texts: Mapping[str, str], job: str) -> End:
     """Return what the files of *job* say; one that another job left there says nothing."""
-    end = End(looked=True, term=word_in(texts.get("report", "").partition(_LATER)[0]))
+    end = End(looked=True, term=word_in(texts.get("report", "").rpartition(_REPORT)[2].partition(_LATER)[0]))
     start = _START.fullmatch(texts.get("start", ""))
     if start is not None and start[1] in {job, "0"}:
         end = replace(end, started=of_seconds(int(start[2])))

@@ -98,8 +98,11 @@ class Observer:
         if cursor and cursor == f"s{self._serial - bool(fresh)}":
             answers = {handle.id: answer for handle, answer in fresh.items()}
             return Observation(as_of, answers, unchanged=not answers, cursor=mark)
-        known = {handle.id: found.answer for handle in handles if (found := self._known.get((handle.id, handle.key)))}
-        return Observation(as_of, known, cursor=mark)
+        # What moved and could not be told just now is left out: what was said before is no longer so.
+        told = [handle for handle in handles if handle in fresh or not moved.get(handle, True)]
+        return Observation(
+            as_of, {handle.id: self._known[handle.id, handle.key].answer for handle in told}, cursor=mark
+        )
 
     def _has_moved(self, handle: Handle, states: States) -> bool:
         known = self._known.get((handle.id, handle.key))

@@ -138,6 +138,7 @@ class Reporter:
             if self._is_worth_another_try(left[0], trouble):
                 return None
             files = None
+        self._tries.pop(_wish(left[0]), None)
         marks = by_index(files or {}, left[0].id)
         looked = 0
         for record in left:
