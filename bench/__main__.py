@@ -55,7 +55,7 @@ MEASUREMENTS: dict[str, Measured] = {
     "accepts": lambda size: [storing.accepts(2 * size.rounds - 1, min(1.0, size.seconds))],
     "history": lambda size: [storing.history(size.finished, size.submits, size.rounds)],
     "bulkhead": lambda size: [bulkhead.measure(size.each, 0.05, size.rounds)],
-    "ray": lambda size: rays.measure(size.submits // 6 or 1, (size.rounds + 1) // 2, min(60.0, size.seconds)),
+    "ray": lambda size: rays.measure(size.submits // 20 or 1, size.rounds, min(60.0, size.seconds)),
     "table": lambda size: [storing.table(size.table, 2 * size.rounds - 1)],
 }
 

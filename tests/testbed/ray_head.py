@@ -29,6 +29,12 @@ INSIDE = Path("/mnt")
 """Where the head's files lie inside: Ray's socket paths are long, and limited to 107 bytes."""
 SHARED_MEMORY = "/dev/shm"
 PATIENCE = 120.0
+TRIES = 3
+"""Ray gives itself half a minute to come up, which a machine that has much to do may not have."""
+
+
+class NotUp(Exception):
+    """The head did not come up in time, or not at all."""
 
 
 def programs(announce: Announce = silent) -> Path:
@@ -57,19 +63,31 @@ class RayHead:
         runs.sweep()
         bin_folder = programs(self._announce)
         self._claims = self._claims or Ports(9)
+        for left in reversed(range(TRIES)):
+            try:
+                self._start(bin_folder)
+                return
+            except NotUp as slow:
+                self.kill()
+                if not left:
+                    self.stop()
+                    raise TestbedUnavailable(str(slow)) from slow
+            except BaseException:
+                self.stop()
+                raise
+
+    def _start(self, bin_folder: Path) -> None:
         folder = runs.new_folder()
         self._run = runs.keep(folder, [], {})
+        (folder / "ray").mkdir()
+        self._inside("mount", "-t", "proc", "proc", "/proc")
+        self._inside("mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", SHARED_MEMORY)
+        self._inside("mount", "--bind", str(folder / "ray"), str(INSIDE))
         try:
-            (folder / "ray").mkdir()
-            self._inside("mount", "-t", "proc", "proc", "/proc")
-            self._inside("mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", SHARED_MEMORY)
-            self._inside("mount", "--bind", str(folder / "ray"), str(INSIDE))
             self._inside("env", "-i", *self._settings(bin_folder, folder), str(bin_folder / "ray"), *self._arguments())
             self._wait()
-        except BaseException as error:
-            error.add_note(self._logs(folder))
-            self.stop()
-            raise
+        except TestbedUnavailable as slow:
+            raise NotUp(f"{slow}\n{self._logs(folder)}") from slow
 
     def kill(self) -> None:
         """End every process of it at once; its address stays ours."""
@@ -110,6 +128,7 @@ class RayHead:
             "HOME": str(folder),
             "LC_ALL": "C.UTF-8",
             "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "100",
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # or it would take 127.0.0.1 for the machine's other address
         }
         if self.token:
