@@ -9,7 +9,7 @@ SEEDS ?= 10000
 # Two runs at once share nothing but the cache, which locks itself.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format reference simulate chaos bench lock clean
+.PHONY: help demo test test-fast lint format reference simulate chaos bench manifests lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ chaos: ## kill real processes 500 times against real Slurm; KILLS=N, as root, so
 
 bench: ## measure what Bascule costs and write docs/benchmarks.md; ROWS="table accepts" for some; as root, some 30 minutes
 	@bin=$$("$(PYTHON)" tools/environment.py test) && PYTHONPATH=src:. "$$bin/python" -m bench --state "$(BUILD)/bench.json" $(if $(ROWS),--only $(ROWS))
+
+manifests: ## write what is generated under deploy/; HELM=PATH names the program `helm`
+	@bin=$$("$(PYTHON)" tools/environment.py test) && export PYTHONPATH=src:. && "$$bin/python" tools/manifests.py $(or $(HELM),helm)
 
 lock: ## pin and hash what pyproject.toml asks for
 	@sh tools/lock.sh "$(PYTHON)"

@@ -43,11 +43,14 @@ class Connection:
         wake: Callable[[Ref], None],
         luck: Random,
         listed: asyncio.Event,
+        is_watched: bool = True,
     ) -> None:
         limits = target.spec.limits
         rest = limits.poll_interval.total_seconds() if limits.poll_interval else None
         self.target = target
         self.manager = manager
+        self.is_watched = is_watched
+        """Whether its jobs are watched here, and not by other processes."""
         self.reachable: bool | None = None
         self.silence = ""
         self.instance = ""
@@ -140,6 +143,9 @@ class Connection:
             log.warning("target.not_written", target=str(self.target.ref), error=str(trouble))
 
 
+_Key = tuple[Ref, str, bool]
+
+
 class Connections:
     """All connections, made when first needed and made anew when their target changes."""
 
@@ -151,8 +157,8 @@ class Connections:
         self._clock = clock
         self._wake = wake
         self._luck = luck
-        self._open: dict[tuple[Ref, str], Connection] = {}
-        self._tasks: dict[tuple[Ref, str], asyncio.Task[None]] = {}
+        self._open: dict[_Key, Connection] = {}
+        self._tasks: dict[_Key, asyncio.Task[None]] = {}
         self._active: dict[Ref, set[Ref]] = {}
         self._limits: dict[Ref, int | None] = {}
         self._want_room: dict[Ref, dict[Ref, None]] = {}
@@ -171,11 +177,15 @@ class Connections:
         """Return the open connections."""
         return list(self._open.values())
 
-    async def to(self, target: Target, namespace: str) -> Connection:
-        """Return the connection for jobs of *namespace*; raise `Mistake` where the target is wrong."""
+    async def to(self, target: Target, namespace: str, *, watched: bool = True) -> Connection:
+        """
+        Return the connection for jobs of *namespace*; raise `Mistake` where the target is wrong.
+
+        Not *watched*, nothing is asked by it: others do, and only what needs no asking is wanted.
+        """
         secret = target.spec.credentials.secret
         whose = namespace if secret is not None and secret.from_ == "JobNamespace" else ""
-        key = (target.ref, whose)
+        key = (target.ref, whose, watched)
         found = self._open.get(key)
         if found is not None and _is_same(found.target, target):
             return found
@@ -194,6 +204,7 @@ class Connections:
                 wake=self._wake,
                 luck=self._luck,
                 listed=self.listed,
+                is_watched=watched,
             )
             if found is not None:
                 for ref in found.monitor.handles():
@@ -202,6 +213,8 @@ class Connections:
             self._open[key] = made
             if self._group is None:
                 raise RuntimeError("connections are used before they run")
+            if not watched:
+                return made
             self._tasks[key] = self._group.create_task(made.run(), name=f"connection {target.ref}")
             return made
 
@@ -240,8 +253,10 @@ class Connections:
             self._want_room.get(target, {}).pop(ref, None)
             self.count_out(target, ref)
 
-    async def _close(self, key: tuple[Ref, str]) -> None:
-        self._open.pop(key, None)
+    async def _close(self, key: _Key) -> None:
+        was = self._open.pop(key, None)
+        if was is not None and not was.is_watched:
+            await was.manager.aclose()
         task = self._tasks.pop(key, None)
         if task is not None:
             task.cancel()

@@ -216,6 +216,12 @@ class Platform(Protocol):
     def drives(self, job: Job, target: Target | None) -> bool:
         """Tell whether *job* is this driver's to move; where not, another process moves it."""
 
+    def hands_over(self, job: Job, target: Target | None) -> bool:
+        """Tell whether another process moves *job* from the moment when it would go outside."""
+
+    async def hand_over(self, job: Job) -> None:
+        """Let that process move *job* from here; raises `Mistake` where it cannot, or as `save`."""
+
     async def admit(self, job: Job, target: Target) -> None:
         """Raise `Mistake` where *job* breaks a rule of the place it lives in, or may not use *target*."""
 

@@ -32,7 +32,7 @@ from bascule.decide import (
     decide,
     must_hold,
 )
-from bascule.errors import Conflict, Error, Mistake, Refused, StoreFailed, Unavailable, Uncertain
+from bascule.errors import Conflict, Error, Mistake, StoreFailed
 from bascule.failpoints import failpoint
 from bascule.journal import Logger
 from bascule.model import Absent, CannotTell, Found, Job, JobStatus, Phase, Reason, Ref, Target
@@ -40,6 +40,7 @@ from bascule.ports import Clock, Manager, Order, Platform
 
 MOST_STEPS = 12
 """Steps in one pass; a job that needs more is looked at again at once."""
+HAND_OVER_AGAIN = 30.0  # nobody tells when there is another process that could move a job
 log = Logger(__name__)
 
 
@@ -84,13 +85,22 @@ class Reconciler:
     async def _pass(self, job: Job) -> float | None:
         target = await self._platform.target(job.target_ref)
         if not self._platform.drives(job, target):
-            self._let_go(job.ref)
+            self._stand_by(job)
             return None
+        passes_on = self._platform.hands_over(job, target)
         connection, problem = await self._connection(job, target)
         happened: Happened | None = None
         for _ in range(MOST_STEPS):
             seen = await self._seen(job, target, connection, problem, happened)
             plan = decide(job, seen, self._clock.now())
+            if passes_on and plan.status.intent is not None and job.status.intent is None:
+                try:
+                    await self._platform.hand_over(job)
+                except Mistake as mistake:
+                    connection, problem = None, mistake
+                    continue
+                self._stand_by(job)
+                return None
             try:
                 job = await self._save(job, plan)
             except Conflict:
@@ -106,13 +116,20 @@ class Reconciler:
                 self._let_go(job.ref)
                 return None
             if plan.action is None:
-                return plan.look_again_in
+                return HAND_OVER_AGAIN if passes_on and problem is not None else plan.look_again_in
             if connection is None:
                 return plan.look_again_in or 60.0
             failpoint(f"core.before.{type(plan.action).__name__.lower()}")
             happened = Happened(plan.action, await self._act(job, plan.action, connection))
             failpoint(f"core.after.{type(plan.action).__name__.lower()}")
         return 0.0
+
+    def _stand_by(self, job: Job) -> None:
+        """Keep the place of *job*, which another process moves."""
+        self._asked.pop(job.ref, None)
+        for connection in self._connections.all():
+            connection.monitor.untrack(job.ref)
+        self._connections.count_in(job.target_ref, job.ref)
 
     async def _connection(self, job: Job, target: Target | None) -> tuple[Connection | None, Mistake | None]:
         if target is None:
@@ -123,7 +140,10 @@ class Reconciler:
             starts = job.status.intent is None and not job.status.phase.is_final
             if starts:
                 await self._platform.admit(job, target)
-            connection = await self._connections.to(target, job.namespace)
+            passes_on = self._platform.hands_over(job, target)
+            if passes_on and job.status.phase.is_final:
+                return None, None  # whoever moved it has seen to what is outside
+            connection = await self._connections.to(target, job.namespace, watched=not passes_on)
             if starts:
                 connection.manager.check(job)
         except Mistake as mistake:
@@ -156,6 +176,9 @@ class Reconciler:
                 distrusts_before=self._platform.distrusts_before,
             )
         abilities = connection.manager.abilities
+        if not connection.is_watched:
+            # Which run of a forgetful manager is asked, is for whoever asks it to know.
+            abilities = replace(abilities, volatile=False)
         return Seen(
             installation=self._platform.installation,
             abilities=abilities,
@@ -222,7 +245,7 @@ class Reconciler:
         except StoreFailed:
             raise
         except Error as error:
-            trouble = _trouble(error)
+            trouble = Trouble.of(error)
             log.warning("job.trouble", action=type(action).__name__, kind=trouble.kind, error=error.message)
             if trouble.kind == "Unavailable":
                 connection.heard(error)
@@ -267,16 +290,3 @@ class Reconciler:
 def is_active(status: JobStatus) -> bool:
     """Tell whether a job counts against its target's `limits.activeJobs`: it is outside, or may be."""
     return (status.intent is not None or status.handle is not None) and not status.phase.is_final
-
-
-def _trouble(error: Error) -> Trouble:
-    match error:
-        case Mistake():
-            return Trouble("Mistake", error.message, error.hint)
-        case Refused():
-            return Trouble("Refused", error.message, error.hint)
-        case Uncertain():
-            return Trouble("Uncertain", error.message, error.hint)
-        case Unavailable(retry_after=retry_after):
-            return Trouble("Unavailable", error.message, error.hint, retry_after)
-    raise error

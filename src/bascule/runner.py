@@ -169,6 +169,8 @@ class Runner:
         """Sweep a target that has jobs, whether or not one of them lives."""
         async with aclosing(self._platform.list(Selector(target=target.name, limit=1))) as jobs:  # type: ignore[type-var]
             async for job in jobs:
+                if self._platform.hands_over(job, target):
+                    continue  # whoever moves it looks there
                 try:
                     await sweep(await self.connections.to(target, job.namespace), self._platform)
                 except Mistake as mistake:

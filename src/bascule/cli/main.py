@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "crds": ("bascule.cli.crds", "print the custom resource definitions for Kubernetes"),
     "operator": ("bascule.cli.operator", "run as a Kubernetes cluster's operator"),
     "quantum-gateway": ("bascule.cli.quantum_gateway", "serve simulated quantum devices, to try jobs against"),
+    "agent": ("bascule.cli.agent", "run as one job's controller pod on Kubernetes"),
     "completion": ("bascule.cli.completion", "print the completion script for a shell"),
     "help": ("bascule.cli.help", "tell all about a command, or list them"),
     "version": ("bascule.cli.version", "print the version"),

@@ -17,9 +17,11 @@ from bascule.cli.health import HOST, Page, Pages, port_of, serve_pages
 from bascule.cli.metrics import CONTENT_TYPE, Metrics
 from bascule.cli.serve import PORT, port_from
 from bascule.clients.kube import access_from_environment
+from bascule.clients.kube.borders import borders_of
 from bascule.operating import Operator
 from bascule.platforms.kubernetes import Settings, open_store
 from bascule.platforms.kubernetes.opening import installation_of
+from bascule.platforms.kubernetes.pods import PodTemplate
 from bascule.wiring import SystemClock
 
 WHAT = """
@@ -45,6 +47,9 @@ def add_arguments(parser: Parser) -> None:
         help="where its Lease lies; default $POD_NAMESPACE, else the kubeconfig's",
     )
     parser.add_argument("--watch-namespace", metavar="NS", default=None, help="only the jobs of this namespace")
+    parser.add_argument(
+        "--guard", metavar="NET", action="append", default=[], help="a network of the cluster that no target reaches"
+    )
     parser.add_argument("--host", metavar="ADDRESS", default=HOST, help=f"where metrics are; default {HOST}")
     parser.add_argument(
         "--port", metavar="PORT", type=port_from, default=PORT, help=f"their port; default {PORT}, 0: any that is free"
@@ -94,7 +99,9 @@ async def _operate(args: argparse.Namespace) -> None:
     async with AsyncExitStack() as stack:
         folder = args.home or stack.enter_context(tempfile.TemporaryDirectory(prefix="bascule-operator-"))
         store = await stack.enter_async_context(open_store(access, clock, settings, installation=installation))
-        operator = Operator(store, clock, Path(folder))
+        borders = await borders_of(store.client, args.guard)
+        template = PodTemplate.from_environment(tuple(args.guard))
+        operator = Operator(store, clock, Path(folder), borders=borders, template=template)
         server = await stack.enter_async_context(await serve_pages(_pages(operator), args.port, args.host))
         output.say(f"operates {access.server} as installation `{installation}`, identity `{settings.identity}`")
         output.say(f"metrics at http://{args.host}:{port_of(server)}/metrics")

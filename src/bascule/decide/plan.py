@@ -10,10 +10,11 @@ there by construction.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 
+from bascule.errors import Error, Mistake, Refused, Unavailable, Uncertain
 from bascule.model import (
     Absent,
     Answer,
@@ -103,6 +104,20 @@ class Trouble(Noun, frozen=True, tag=True):
     message: str
     hint: str = ""
     retry_after: float | None = None
+
+    @classmethod
+    def of(cls, error: Error) -> Self:
+        """Put *error* into words that `decide` knows; raise it where it is of no class that it knows."""
+        match error:
+            case Mistake():
+                return cls("Mistake", error.message, error.hint)
+            case Refused():
+                return cls("Refused", error.message, error.hint)
+            case Uncertain():
+                return cls("Uncertain", error.message, error.hint)
+            case Unavailable(retry_after=retry_after):
+                return cls("Unavailable", error.message, error.hint, retry_after)
+        raise error
 
 
 class Happened(Noun, frozen=True):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 
 import msgspec
@@ -31,6 +31,7 @@ LONGEST_PAUSE = 30.0
 ENOUGH_FAILURES = 3
 """Watches that fail one after the other, after which all is listed again: the version may be one that nobody has."""
 
+NOTHING_MORE: Mapping[str, str] = {}
 log = Logger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -71,7 +72,8 @@ class Reflector:
     Knows the version of each object in the collection at *path*.
 
     *told* is called with each key that moved, appeared or went; after a gap with all that
-    may have. Counters are for whoever measures.
+    may have. *query* has selectors, where not all are to be followed. Counters are for
+    whoever measures.
     """
 
     def __init__(
@@ -82,12 +84,14 @@ class Reflector:
         *,
         sleep: Sleep = asyncio.sleep,
         idle: float = IDLE,
+        query: Mapping[str, str] = NOTHING_MORE,
     ) -> None:
         self._client = client
         self._path = path
         self._told = told
         self._sleep = sleep
         self._idle = idle
+        self._query = query
         self._version = ""
         self.known: dict[Key, Known] = {}
         self.synced = asyncio.Event()
@@ -121,7 +125,7 @@ class Reflector:
 
     async def _list(self) -> None:
         found: dict[Key, Meta] = {}
-        query = {"limit": PAGE}
+        query = {**self._query, "limit": PAGE}
         self.lists += 1
         while True:
             try:
@@ -135,7 +139,7 @@ class Reflector:
             found.update((item.metadata.key, item.metadata) for item in page.items or ())
             if not page.metadata.more:
                 break
-            query = {"limit": PAGE, "continue": page.metadata.more}
+            query = {**self._query, "limit": PAGE, "continue": page.metadata.more}
         before = self.known
         self.known = {key: Known(meta.uid, meta.resource_version) for key, meta in found.items()}
         self._version = page.metadata.resource_version
@@ -149,6 +153,7 @@ class Reflector:
     async def _watch(self) -> None:
         self.watches += 1
         query = {
+            **self._query,
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
             "timeoutSeconds": str(random.randint(SHORTEST, LONGEST)),  # noqa: S311 - guards nothing

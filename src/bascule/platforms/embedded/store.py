@@ -105,6 +105,14 @@ class Store:
         """Return True: whoever drives moves all jobs."""
         return True
 
+    def hands_over(self, job: Job, target: Target | None) -> bool:
+        """Return False: as above."""
+        return False
+
+    async def hand_over(self, job: Job) -> None:
+        """Fail: nobody asks for it."""
+        raise AssertionError
+
     async def admit(self, job: Job, target: Target) -> None:
         """Let everything in: what people write was checked before it was stored."""
 

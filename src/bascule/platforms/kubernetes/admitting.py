@@ -36,6 +36,8 @@ class Admission:
         """Raise `Mistake` where *job* cannot be accepted, or may not use *target*."""
         check_form(job)
         check_target(target)
+        if target.spec.mirror == "Isolated":
+            check_isolated(job, target)
         if job.namespace != target.namespace:
             await self._check_namespace(job, target)
 
@@ -102,6 +104,19 @@ def check_target(target: Target) -> None:
         raise Mistake(
             f"target `{target.ref}` does not say how to mirror", hint="give `mirror: None` or `mirror: Isolated`"
         )
+
+
+def check_isolated(job: Job, target: Target) -> None:
+    """Raise `Mistake` where a controller pod of *job* would need a Secret that is not its namespace's own."""
+    spec = target.spec
+    stores = [store.secret for store in spec.files.stores if store.secret is not None]
+    for secret in filter(None, (spec.credentials.secret, *stores)):
+        if secret.from_ != "JobNamespace" and target.namespace != job.namespace:
+            raise Mistake(
+                f"target `{target.ref}` has `mirror: Isolated` and the Secret `{secret.name}` of its own namespace, "
+                f"which a controller pod in namespace `{job.namespace}` may not read",
+                hint="its owner says `secret: {name: ..., from: JobNamespace}`, or gives it `mirror: None`",
+            )
 
 
 def matches(selector: dict[str, Any], labels: dict[str, str]) -> bool:

@@ -24,13 +24,14 @@ class Following:
     """What is known of all objects, from the moment it runs."""
 
     def __init__(self, client: KubeClient, settings: Settings, clock: Clock) -> None:
-        def reflector(kind: names.Kind, told: Callable[[Key, Meta | None], None]) -> Reflector:
+        def reflector(kind: names.Kind, told: Callable[[Key, Meta | None], None], only: Ref | None) -> Reflector:
             # Targets may lie elsewhere than the jobs that use them; where only one namespace may be watched, they do not.
-            path = names.collection(kind, settings.watched)
-            return Reflector(client, path, told, sleep=clock.sleep, idle=settings.idle)
+            path = names.collection(kind, only.namespace if only else settings.watched)
+            query = {"fieldSelector": f"metadata.name={only.name}"} if only else {}
+            return Reflector(client, path, told, sleep=clock.sleep, idle=settings.idle, query=query)
 
-        self.jobs = reflector("bridgejobs", self._job_told)
-        self.targets = reflector("bridgetargets", self._target_told)
+        self.jobs = reflector("bridgejobs", self._job_told, settings.only)
+        self.targets = reflector("bridgetargets", self._target_told, settings.only_target)
         self._stems: dict[str, Key] = {}
         self._stem_of: dict[Key, str] = {}
         self._watchers: set[_Watcher] = set()

@@ -36,6 +36,11 @@ def core(kind: str, namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{_part(namespace)}/{kind}/{_part(name)}"
 
 
+def core_collection(kind: str, namespace: str) -> str:
+    """Return the path of all objects of one of Kubernetes' own kinds in *namespace*."""
+    return f"/api/v1/namespaces/{_part(namespace)}/{kind}"
+
+
 def namespace_path(name: str) -> str:
     """Return the path of a namespace."""
     return f"/api/v1/namespaces/{_part(name)}"

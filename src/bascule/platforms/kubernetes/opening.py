@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 
 from bascule.clients.kube import Access, KubeClient, Rejected
 from bascule.errors import Mistake
-from bascule.model import installation_from
+from bascule.model import Job, Ref, installation_from
 from bascule.platforms.kubernetes import names
+from bascule.platforms.kubernetes.reading import Reader
 from bascule.platforms.kubernetes.settings import Settings
 from bascule.platforms.kubernetes.store import Store
 from bascule.platforms.kubernetes.wire import meta_in
@@ -37,6 +38,12 @@ async def open_store(
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         raise first from None  # the group wraps what the caller's block raised
+
+
+async def read_job(access: Access, ref: Ref) -> Job | None:
+    """Return the job *ref* as it is stored now, without following anything."""
+    async with KubeClient(access) as client:
+        return await Reader(client, None).job(ref)
 
 
 async def installation_of(access: Access, namespace: str) -> str:

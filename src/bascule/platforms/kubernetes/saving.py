@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from bascule.clients.kube import KubeClient
 from bascule.clients.kube.client import MERGE
-from bascule.errors import Conflict
+from bascule.errors import Conflict, Fenced
 from bascule.journal import Logger
 from bascule.model import Event, Job, JobStatus, Ref, Target, from_json, to_json, to_plain
 from bascule.platforms.kubernetes import names
@@ -49,6 +49,7 @@ class _Written(msgspec.Struct, frozen=True):
     uid: str
     version: str
     status: bytes
+    agent: int
 
 
 class Saver:
@@ -62,6 +63,8 @@ class Saver:
         read: Callable[[Ref], Awaitable[StoredJob | None]],
     ) -> None:
         self.epochs = epochs
+        self.agent = 0
+        """Which agent this process is; 0 for the operator."""
         self._client = client
         self._stories = stories
         self._read = read
@@ -76,6 +79,7 @@ class Saver:
         """Store *job*'s status, tell its *events*, and return it with its new version."""
         epoch = self.epochs.epoch
         stored = await self._as_stored(job)
+        self._check_agent(stored)
         if stored.epoch > epoch:
             # Another leader's, or a number that somebody made up: the API server knows.
             await self.epochs.confirm()
@@ -86,6 +90,27 @@ class Saver:
         if told:
             await self._stories.tell(saved, told)
         return saved
+
+    async def hand_over(self, job: Job, message: str) -> StoredJob:
+        """Store that an agent moves *job* from here; nothing of it is outside yet."""
+        epoch = self.epochs.epoch
+        stored = await self._as_stored(job)
+        status = replace(stored.status, reason="", message=message)
+        with self._writing(job.ref):
+            version = await self._guard(stored)
+            return await self._put(replace(stored, agent=1), status, version=version, epoch=epoch, story=stored.story)
+
+    async def take_over(self, ref: Ref) -> StoredJob:
+        """Become the next agent of the job *ref*: whoever was it before can write nothing from here on."""
+        stored = await self._read(ref)
+        if stored is None:
+            raise Conflict(f"job `{ref}` is gone", hint="nothing is left to do for it")
+        if not stored.agent:
+            raise Conflict(f"job `{ref}` was not handed over yet", hint="the operator does so next")
+        stored = replace(stored, agent=stored.agent + 1)
+        taken = await self._put(stored, stored.status, version=stored.version, epoch=stored.epoch, story=stored.story)
+        self.agent = taken.agent
+        return taken
 
     async def remove(self, job: Job) -> None:
         """Let *job* go."""
@@ -119,8 +144,11 @@ class Saver:
         written = self._written.get(job.ref)
         if written is None or written.uid != job.uid or int(job.version) <= int(written.version):
             return job
+        self._check_agent(job)
+        if written.agent and not self.agent:
+            return job  # we handed it over: what stands there is its agent's
         status = to_json(job.status)
-        if status == written.status and not job.problem:
+        if status == written.status and job.agent == written.agent and not job.problem:
             return job
         epoch = self.epochs.epoch
         if job.epoch > epoch:
@@ -129,7 +157,8 @@ class Saver:
         ours = from_json(written.status, JobStatus)
         try:
             with self._writing(job.ref):
-                return await self._put(job, ours, version=job.version, epoch=epoch, story=job.story)
+                right = replace(job, agent=written.agent)
+                return await self._put(right, ours, version=job.version, epoch=epoch, story=job.story)
         except Conflict:
             return await self.put_right(await self._read(job.ref))
 
@@ -149,12 +178,19 @@ class Saver:
             if not self._saving[ref]:
                 del self._saving[ref]
 
+    def _check_agent(self, stored: StoredJob) -> None:
+        if self.agent and stored.agent > self.agent:
+            raise Fenced(
+                f"another agent moves job `{stored.ref}`: number {stored.agent}, and this is {self.agent}",
+                hint="nothing is lost: it goes on with the job",
+            )
+
     async def _put(self, stored: StoredJob, status: JobStatus, *, version: str, epoch: int, story: object) -> StoredJob:
         document = bare("BridgeJob", stored, version)
-        document["status"] = status_document(status, epoch=epoch, story=story)  # type: ignore[arg-type]
+        document["status"] = status_document(status, epoch=epoch, story=story, agent=stored.agent)  # type: ignore[arg-type]
         with translated(f"job `{stored.ref}`"):
             saved = job_of(await self._client.put(names.item("bridgejobs", stored.ref, "status"), document))
-        self._written[saved.ref] = _Written(saved.uid, saved.version, to_json(saved.status))
+        self._written[saved.ref] = _Written(saved.uid, saved.version, to_json(saved.status), saved.agent)
         return saved
 
     async def _guard(self, stored: StoredJob) -> str:

@@ -7,6 +7,8 @@ import secrets
 import socket
 from dataclasses import dataclass, field
 
+from bascule.model import Ref
+
 LEASE = "bascule-operator"
 
 
@@ -32,6 +34,9 @@ class Settings:
     renew: float = 3.0
     retry: float = 2.0
     identity: str = field(default_factory=fresh_identity)
+    only: Ref | None = None
+    """The one job that is followed, by an agent."""
+    only_target: Ref | None = None
     instance: str = "bascule"
     answer_within: float = 30.0
     idle: float = 90.0

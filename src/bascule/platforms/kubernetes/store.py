@@ -20,14 +20,17 @@ from msgspec.structs import replace
 from bascule.clients.kube import KubeClient, Rejected
 from bascule.clients.kube.client import MERGE
 from bascule.errors import Conflict, Mistake
-from bascule.model import Event, Job, Ref, Target, key_for, parts_of
+from bascule.model import ABANDON, Event, Job, Ref, Target, key_for, parts_of
 from bascule.platforms.kubernetes import names
 from bascule.platforms.kubernetes.admitting import Admission
+from bascule.platforms.kubernetes.agents import AgentEpochs
 from bascule.platforms.kubernetes.faults import translated
 from bascule.platforms.kubernetes.following import Following
 from bascule.platforms.kubernetes.leading import Lease
+from bascule.platforms.kubernetes.pod_access import Pods
+from bascule.platforms.kubernetes.pods import pod_name
 from bascule.platforms.kubernetes.reading import Reader
-from bascule.platforms.kubernetes.saving import Epochs, Saver
+from bascule.platforms.kubernetes.saving import Saver
 from bascule.platforms.kubernetes.settings import Settings
 from bascule.platforms.kubernetes.stories import Stories
 from bascule.platforms.kubernetes.wire import StoredJob, job_of, object_of, target_of
@@ -49,6 +52,7 @@ class Store:
         self.lease = Lease(client, settings, clock)
         self.following = Following(client, settings, clock)
         self.stories = Stories(client, settings)
+        self.pods: Pods | None = None
         self._clock = clock
         self._tasks: asyncio.TaskGroup = tasks
         self._installation = installation
@@ -81,13 +85,37 @@ class Store:
         await self.following.synced()
         return True
 
-    def drives_as(self, epochs: Epochs) -> None:
-        """Save from now on under *epochs* instead of the Lease's: as the driver of one job alone."""
-        self._saver.epochs = epochs
+    async def become_agent(self, ref: Ref) -> StoredJob:
+        """Drive the job *ref* alone from now on, as its next agent; raise `Conflict` where that cannot be now."""
+        taken = await self._saver.take_over(ref)
+        self._saver.epochs = AgentEpochs(taken, self._reader.job)
+        return taken
 
     def drives(self, job: Job, target: Target | None) -> bool:
-        """Tell whether *job* is this process' to move: the operator's where no pod mirrors it."""
-        return target is None or target.spec.mirror != "Isolated"
+        """Tell whether *job* is this process' to move: from the hand-over to its end it is its agent's."""
+        if not _is_handed_over(job) or job.status.phase.is_final:
+            return True
+        return job.deleted_at is not None and job.annotations.get(ABANDON) == "true"
+
+    def hands_over(self, job: Job, target: Target | None) -> bool:
+        """Tell whether *job* was handed over to an agent, or is to be before anything of it goes outside."""
+        if _is_handed_over(job):
+            return True
+        return target is not None and target.spec.mirror == "Isolated" and job.status.intent is None
+
+    async def hand_over(self, job: Job) -> None:
+        """Let a controller pod move *job* from here; raise `Mistake` where it cannot have one."""
+        if self.pods is None:
+            raise Mistake(
+                f"job `{job.ref}`: this operator makes no controller pods, which its target asks for",
+                hint="it needs $BASCULE_AGENT_IMAGE, which the chart sets; or give the target `mirror: None`",
+            )
+        await self.pods.make(job)
+        await self._saver.hand_over(job, f"waits for its controller pod `{pod_name(job.name)}`")
+
+    async def tell(self, job: StoredJob, events: Sequence[Event]) -> None:
+        """Write *events* of *job* beside its story, which is its driver's."""
+        await self.stories.tell_beside(job, events)
 
     async def admit(self, job: Job, target: Target) -> None:
         """Raise `Mistake` where *job* cannot be accepted, or may not use *target*."""
@@ -100,7 +128,11 @@ class Store:
         return saved
 
     async def remove(self, job: Job) -> None:
-        """Let *job* go; raises as `save`."""
+        """Let *job* go, and its pod before it; raises as `save`."""
+        if self.pods is not None and _is_handed_over(job):
+            pod = await self.pods.get(job.ref)
+            if pod is not None and pod.owner == job.uid and pod.is_held:
+                await self.pods.let_go(job.ref, pod)
         await self._saver.remove(job)
 
     async def save_target(self, target: Target) -> Target:
@@ -242,6 +274,10 @@ class Store:
     def _follow(self) -> None:
         if self._follower is None:
             self._follower = self._tasks.create_task(self.following.run(), name="follow")
+
+
+def _is_handed_over(job: Job) -> bool:
+    return isinstance(job, StoredJob) and job.agent > 0
 
 
 def _difference(stored: StoredJob, wanted: Job, given: Job) -> dict[str, object]:

@@ -87,6 +87,11 @@ class Stories:
             for each in told:
                 tasks.create_task(self._write(job, each, places), name="event")
 
+    async def tell_beside(self, job: StoredJob, events: Sequence[Event]) -> None:
+        """Write *events* that are not the driver's, under names of their own."""
+        for event in events:
+            await self._create(job, Told(0, event, 1), name=f"{_name(job, 0)}.{_mark(event)}")
+
     async def of(self, job: Job) -> list[Event]:
         """Return what happened to *job*, oldest first."""
         query = {"fieldSelector": f"regarding.uid={job.uid}", "limit": "500"}
@@ -106,12 +111,12 @@ class Stories:
             except Error as trouble:
                 log.warning("event.not_written", reason=told.event.reason, error=trouble.message)
 
-    async def _create(self, job: StoredJob, told: Told) -> None:
+    async def _create(self, job: StoredJob, told: Told, name: str = "") -> None:
         event = told.event
         document: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": _name(job, told.place), "namespace": job.namespace},
+            "metadata": {"name": name or _name(job, told.place), "namespace": job.namespace},
             "regarding": {
                 "apiVersion": names.API_VERSION,
                 "kind": "BridgeJob",

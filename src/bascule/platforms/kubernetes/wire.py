@@ -46,12 +46,14 @@ class StoredJob(Job, frozen=True):
     """
     A job as the API server keeps it.
 
-    *epoch* is that of whoever wrote its status last. *problem* is why its spec cannot be
+    *epoch* is that of whoever wrote its status last. *agent* is 0 until it was handed over to a
+    controller pod, and then the number of the agent that moves it, 1 for none yet. *problem* is why its spec cannot be
     read; such a job is shown as it is, and never accepted.
     """
 
     finalizers: tuple[str, ...] = ()
     epoch: int = 0
+    agent: int = 0
     story: Story = Story()
     problem: str = ""
 
@@ -102,9 +104,9 @@ def job_of(data: bytes | msgspec.Raw) -> StoredJob:
     except (msgspec.MsgspecError, Mistake, TypeError, ValueError) as fault:
         spec, problem = _least_of(found.spec), f"its spec cannot be read: {fault}"
     try:
-        status, epoch, story = _status_of(found.status)
+        status, epoch, agent, story = _status_of(found.status)
     except (msgspec.MsgspecError, Mistake, TypeError, ValueError) as fault:
-        status, epoch, story = JobStatus(), 0, Story()
+        status, epoch, agent, story = JobStatus(), 0, 0, Story()
         problem = f"its status was written by somebody else, and cannot be read: {fault}"
     return StoredJob(
         **_common(meta),
@@ -112,6 +114,7 @@ def job_of(data: bytes | msgspec.Raw) -> StoredJob:
         status=status,
         finalizers=meta.finalizers,
         epoch=epoch,
+        agent=agent,
         story=story,
         problem=problem,
     )
@@ -141,12 +144,13 @@ def meta_in(data: bytes) -> Meta:
     return _OBJECTS.decode(data).metadata
 
 
-def status_document(status: JobStatus, *, epoch: int, story: Story) -> dict[str, Any]:
+def status_document(status: JobStatus, *, epoch: int, story: Story, agent: int = 0) -> dict[str, Any]:
     """Return *status* as the API server keeps it."""
     plain = to_plain(status)
     shown = {"phase": str(status.phase), **{name: plain[name] for name in SHOWN if name in plain}}
     record = {name: plain[name] for name in _RECORDED if name in plain}
-    return {**shown, "record": {**record, "epoch": epoch, "story": to_plain(story)}}
+    whose = {"epoch": epoch, **({"agent": agent} if agent else {})}
+    return {**shown, "record": {**record, **whose, "story": to_plain(story)}}
 
 
 def object_of(thing: Job | Target, *, version: str = "") -> dict[str, Any]:
@@ -204,10 +208,10 @@ def _least_of(plain: Any) -> JobSpec:
     return JobSpec(target=TargetRef(name if isinstance(name, str) else "?"))
 
 
-def _status_of(plain: Any) -> tuple[JobStatus, int, Story]:
+def _status_of(plain: Any) -> tuple[JobStatus, int, int, Story]:
     if not plain:
-        return JobStatus(), 0, Story()
+        return JobStatus(), 0, 0, Story()
     record = dict(plain.get("record") or {})
-    epoch, story = record.pop("epoch", 0), record.pop("story", {})
+    epoch, agent, story = record.pop("epoch", 0), record.pop("agent", 0), record.pop("story", {})
     status = from_plain({**record, **{name: plain[name] for name in SHOWN if name in plain}}, JobStatus)
-    return status, from_plain(epoch, int), from_plain(story, Story)
+    return status, from_plain(epoch, int), from_plain(agent, int), from_plain(story, Story)
