@@ -32,8 +32,8 @@ format: ## put the code into its form, and mend what can be mended safely
 reference: ## write what is generated in docs/reference and docs/managers
 	@bin=$$("$(PYTHON)" tools/environment.py test) && export PYTHONPATH=src && "$$bin/python" tools/reference.py && "$$bin/python" tools/fields.py && "$$bin/python" tools/managers.py
 
-simulate: ## whole lives of jobs, each from a seed, on all cores; SEEDS=100000 for more of them
-	@sh tools/simulate.sh "$(PYTHON)" "$(BUILD)" "$(SEEDS)"
+simulate: ## whole lives of jobs, each from a seed, on all cores; SEEDS=100000 for more of them, SEED=4711 for one
+	@sh tools/simulate.sh "$(PYTHON)" "$(BUILD)" "$(SEEDS)" 0 $(SEED)
 
 chaos: ## kill real processes 500 times against real Slurm; KILLS=N, as root, some 40 minutes
 	@bin=$$("$(PYTHON)" tools/environment.py test) && PYTHONPATH=src:. "$$bin/python" -m tests.chaos --kills $(or $(KILLS),500)

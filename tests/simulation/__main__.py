@@ -17,6 +17,9 @@ from pathlib import Path
 from bascule.model import Job, to_json
 from tests.simulation.runs import Outcome, many, one
 
+PROGRESS = 60.0
+"""Seconds after which it is said again how far the run is."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
@@ -58,6 +61,7 @@ def simulate(asked: argparse.Namespace) -> int:
     last = asked.first + asked.seeds
     deadline = None if asked.minutes is None else time.monotonic() + asked.minutes * 60
     began, before, seconds, cpu = time.monotonic(), done["next"], 0.0, 0.0
+    said = began
     for outcome in many(range(done["next"], last), processes=asked.jobs, deadline=deadline):
         tell(outcome)
         done["next"] = outcome.seeds.stop
@@ -67,6 +71,9 @@ def simulate(asked: argparse.Namespace) -> int:
         cpu += outcome.took
         if asked.state is not None:
             write_state(asked.state, done)
+        if time.monotonic() - said > PROGRESS:
+            said = time.monotonic()
+            print(f"seed {done['next']:,} of {last:,}, {len(done['failed'])} failed", file=sys.stderr, flush=True)
     took, count = time.monotonic() - began, max(done["next"] - before, 1)
     print(
         f"{count} seeds in {took:.0f} s: {cpu / count * 1000:.1f} ms of one core a seed, "
@@ -81,7 +88,7 @@ def tell(outcome: Outcome) -> None:
     """Print the seeds that failed."""
     for seed, wrong in sorted(outcome.failed.items()):
         print(f"seed {seed}: {'; '.join(wrong)}")
-        print(f"  replay: python -m tests.simulation --seed {seed}", flush=True)
+        print(f"  replay: make simulate SEED={seed}", flush=True)
 
 
 def read_state(file: Path | None, first: int) -> dict:

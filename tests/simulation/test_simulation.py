@@ -1,7 +1,7 @@
 """
 The production core, store and monitors in made-up worlds, each from one seed: what is promised holds in all.
 
-More of them: ``python -m tests.simulation --seeds 100000``; see docs/reliability.md.
+More of them: ``make simulate SEEDS=100000``; see docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SLOW_SECONDS = 170.0
 
 
 def replay(seed: int, wrong: list[str]) -> str:
-    return f"seed {seed}: {'; '.join(wrong)}\n  replay: python -m tests.simulation --seed {seed}"
+    return f"seed {seed}: {'; '.join(wrong)}\n  replay: make simulate SEED={seed}"
 
 
 @pytest.mark.timeout(120)
