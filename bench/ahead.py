@@ -13,7 +13,7 @@ from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 
-LEVEL = -15
+LEVEL = -20
 """A nice value: the lower the sooner; as root only."""
 _wanted: list[bool] = []
 
