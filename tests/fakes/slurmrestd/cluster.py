@@ -211,6 +211,13 @@ class FakeCluster:
         job.nodes = job.killed_by = ""
         self._changed()
 
+    def resurrect(self, number: int) -> None:
+        """Be killed and started again, from before this job's end; slurmdbd keeps what it was told."""
+        job = self.live[number]
+        self.past.append(replace(job))
+        job.words, job.ended, job.status = ["RUNNING"], 0, 0
+        self._changed()
+
     def say(self, number: int, word: str) -> None:
         self.live[number].words = [word]
         self._changed()

@@ -178,6 +178,66 @@ class TestWithAccounting:
         assert new.server.requests["GET /slurmdb/v0.0.45/jobs"] <= 1 + 10
 
 
+class TestSaidToRun:
+    async def test_an_end_that_slurmctld_has_forgotten_is_the_answer(self, world):
+        """
+        Nothing runs any more, and slurmctld would say for ever that it does.
+        """
+        _, handle = await world.running()
+        world.cluster.finish(int(handle.id), exit_code=3)
+        world.cluster.resurrect(int(handle.id))
+        await world.clock.sleep(SETTLES)
+        world.manager._observer.forget(handle)
+
+        report = await world.see(handle)
+
+        assert (Phase.FAILED, Reason.EXIT_CODE, Source.HISTORY) == (report.phase, report.reason, report.source)
+
+    async def test_one_that_does_run_runs(self, world):
+        _, handle = await world.running()
+        await world.clock.sleep(SETTLES)
+        world.manager._observer.forget(handle)
+
+        assert Phase.RUNNING is (await world.see(handle)).phase
+
+    async def test_one_that_was_requeued_and_runs_again_runs(self, world):
+        _, handle = await world.running()
+        world.cluster.requeue(int(handle.id))
+        world.cluster.start(int(handle.id))
+        await world.clock.sleep(SETTLES)
+        world.manager._observer.forget(handle)
+
+        report = await world.see(handle)
+
+        assert (Phase.RUNNING, 1) == (report.phase, report.restarts)
+
+    async def test_a_marker_counts_once_slurm_has_had_its_time(self, marked):
+        """
+        It is written before slurmctld hears of the end, and does not know why.
+        """
+        _, handle = await marked.running()
+        mark(marked, handle, start=f"{handle.id} 0 100 0", result=f"{handle.id} 0 130 4 0")
+
+        await marked.clock.sleep(SETTLES)
+        at_first = await marked.see(handle)
+        await marked.clock.sleep(SETTLES)
+        later = await marked.see(handle)
+
+        assert Phase.RUNNING is at_first.phase
+        assert (Phase.FAILED, 4, Source.MARKER) == (later.phase, later.exit_code, later.source)
+
+    async def test_running_jobs_cost_a_question_in_ten_minutes(self, new):
+        handles = [await new.manager.submit(new.order(f"job{n}")) for n in range(30)]
+        for handle in handles:
+            new.cluster.start(int(handle.id))
+        seen = await new.manager.observe(handles)
+        for _ in range(140):
+            await new.clock.sleep(30)
+            seen = await new.manager.observe(handles, seen.cursor)
+
+        assert new.server.requests["GET /slurmdb/v0.0.45/jobs"] <= 1 + 7
+
+
 class TestWithMarker:
     async def test_a_run_that_ended_is_the_answer(self, marked):
         _, handle = await released(marked)

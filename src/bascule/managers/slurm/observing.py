@@ -191,7 +191,7 @@ class Observer:
     ) -> dict[str, Answer]:
         answers: dict[str, Answer] = {}
         elsewhere: list[tuple[Handle, list[Record]]] = []
-        held: list[tuple[Handle, list[Record]]] = []
+        doubtful: list[tuple[Handle, list[Record]]] = []
         for handle in handles:
             if not handle.id.isdecimal():
                 answers[handle.id] = Absent(f"`{handle.id}` is no id of a Slurm job", now)
@@ -204,14 +204,14 @@ class Observer:
                     continue
             if ours:
                 answers[handle.id] = report_on(handle, ours, now)
-                if could_be_rewound(ours):
-                    held.append((handle, ours))
+                if could_be_rewound(ours) or self._rewinds.may_be_over(ours, now):
+                    doubtful.append((handle, ours))
             else:
                 elsewhere.append((handle, []))
         if elsewhere:
             answers |= await self._history.answers(elsewhere, now)
-        if held:
-            answers |= await self._rewinds.answers(held, now)
+        if doubtful:
+            answers |= await self._rewinds.answers(doubtful, now)
         return answers
 
     def _with_finished(self, handle: Handle, records: list[Record]) -> list[Record]:

@@ -1,10 +1,11 @@
 """
-Jobs that slurmctld has taken up again from before they ran.
+Jobs that slurmctld has taken up again from before they ran, or from before they ended.
 
 It saves its state some seconds after a change. Killed in between, it comes back with a job
 held that it had released and started. How that run ended is with slurmdbd or in the
 wrapper's marker; one that goes on is ended by its node, as soon as that registers. Such a
-job must not be released again, and what is held of it is a ghost.
+job must not be released again, and what is held of it is a ghost. In the same way a job
+that has ended can be said to run, for ever.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from bascule.managers.slurm.marker import marker_of, report_from
 from bascule.managers.slurm.note import note_from
 from bascule.managers.slurm.records import Record
 from bascule.managers.slurm.states import is_held, report_of
-from bascule.model import Absent, Answer, CannotTell, Handle, Report
+from bascule.model import Absent, Answer, CannotTell, Handle, Report, Source
 from bascule.ports import Clock
 
 LOOK_AGAIN = 60.0
 """Seconds for which a held job is believed not to have run."""
+BELIEVED = 600.0
+"""Seconds for which a job that slurmctld says to run is believed to."""
 FEW = 2
-"""How many held jobs are looked up in each poll where slurmdbd takes one id at a time."""
+"""How many jobs are looked up in each poll where slurmdbd takes one id at a time."""
 BEGAN = "it began to run, and slurmctld came back from before that: its node ends such a run"
 GONE = (
     "slurmctld came back from before it ran and holds it again, its node has ended the run, and nothing noted its end"
@@ -52,24 +55,37 @@ class Rewinds:
         self._cleared: dict[Handle, float] = {}
         self._since: dict[Handle, float] = {}
 
-    async def answers(self, held: Sequence[tuple[Handle, list[Record]]], now: datetime) -> dict[str, Answer]:
-        """Return what became of those of *held*, each with its live records, that have run all the same."""
-        asked = await self._due(held)
+    def may_be_over(self, records: Sequence[Record], now: datetime) -> bool:
+        """Tell whether *records* are of a job that is said to run, and long enough for its end to be known elsewhere."""
+        if len(records) != 1 or records[0].words != ("RUNNING",) or records[0].array:
+            return False
+        return records[0].started is not None and now.timestamp() - records[0].started >= self._settles
+
+    async def answers(self, doubtful: Sequence[tuple[Handle, list[Record]]], now: datetime) -> dict[str, Answer]:
+        """
+        Return what became of those of *doubtful*, each with its live records, that slurmctld is wrong about.
+
+        They are held and have run all the same, or are said to run and have ended.
+        """
+        asked = await self._due(doubtful)
         rows: list[Record] | None = None
         try:
             rows = await self._rows([handle for handle, _ in asked])
         except Unavailable:
             # A hold needs no history to be seen; only what is known to have run must not be taken for one.
-            asked = [(handle, records) for handle, records in asked if handle in self._since]
+            asked = [(one, records) for one, records in asked if one in self._since and could_be_rewound(records)]
         answers: dict[str, Answer] = {}
         for handle, records in asked:
             said = await self._run_of(handle, records, rows or [], now) if rows is not None else CannotTell(BEGAN)
-            if said is None:
+            if said is None or (isinstance(said, CannotTell) and not could_be_rewound(records)):
                 self._cleared[handle] = self._clock.monotonic()
                 self._since.pop(handle, None)
                 continue
             since = self._since.setdefault(handle, self._clock.monotonic())
-            is_gone = isinstance(said, CannotTell) and self._clock.monotonic() - since >= self._settles
+            has_settled = self._clock.monotonic() - since >= self._settles
+            if not could_be_rewound(records) and not has_settled and _is_marked(said):
+                continue
+            is_gone = isinstance(said, CannotTell) and has_settled
             answers[handle.id] = Absent(GONE, now) if is_gone and rows is not None else said
         return answers
 
@@ -83,12 +99,14 @@ class Rewinds:
         """Look anew: something was just asked for it."""
         self._cleared.pop(handle, None)
 
-    async def _due(self, held: Sequence[tuple[Handle, list[Record]]]) -> list[tuple[Handle, list[Record]]]:
-        there = {handle for handle, _ in held}
+    async def _due(self, doubtful: Sequence[tuple[Handle, list[Record]]]) -> list[tuple[Handle, list[Record]]]:
+        there = {handle for handle, _ in doubtful}
         self._since = {handle: at for handle, at in self._since.items() if handle in there}
         self._cleared = {handle: at for handle, at in self._cleared.items() if handle in there}
-        stale = self._clock.monotonic() - LOOK_AGAIN
-        due = [(handle, records) for handle, records in held if self._cleared.get(handle, stale) <= stale]
+        now = self._clock.monotonic()
+        held = [(each, now - LOOK_AGAIN) for each in doubtful if could_be_rewound(each[1])]
+        running = [(each, now - BELIEVED) for each in doubtful if not could_be_rewound(each[1])]
+        due = [each for each, stale in (*held, *running) if self._cleared.get(each[0], stale) <= stale]
         facts = await self._cluster.facts()
         return due if facts.shape.ids_repeat or not facts.accounting else due[:FEW]
 
@@ -138,6 +156,11 @@ def _is_same_run(row: Record, record: Record) -> bool:
     """Tell whether a row of the history is of the run that slurmctld holds: a requeue would have made another."""
     ran = "PENDING" not in row.words
     return ran and (row.submitted, row.restarts) == (record.submitted, record.restarts)
+
+
+def _is_marked(said: Answer) -> bool:
+    """Tell whether an end is known from its wrapper alone, which is a moment ahead of Slurm, and knows less."""
+    return isinstance(said, Report) and said.source is Source.MARKER
 
 
 def _has_any_begun(root: str, key: str, tasks: set[int]) -> bool:
