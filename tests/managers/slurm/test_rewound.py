@@ -20,6 +20,12 @@ class MarkedWorld(OldWorld):
     shares = True
 
 
+class NewMarkedWorld(NewWorld):
+    """26.05 without accounting."""
+
+    accounting = False
+
+
 @pytest.fixture(params=[NewWorld, MiddleWorld, OldRememberingWorld], ids=lambda world: world.__name__)
 async def world(request, tmp_path):
     async with request.param(tmp_path) as world:
@@ -225,6 +231,20 @@ class TestSaidToRun:
 
         assert Phase.RUNNING is at_first.phase
         assert (Phase.FAILED, 4, Source.MARKER) == (later.phase, later.exit_code, later.source)
+
+    async def test_a_marker_is_remembered_while_others_are_looked_up(self, tmp_path):
+        """
+        A newer version reads a job that does not move only now and then.
+        """
+        async with NewMarkedWorld(tmp_path) as world:
+            _, handle = await world.running()
+            mark(world, handle, start=f"{handle.id} 0 100 0", result=f"{handle.id} 0 130 4 0")
+            for n in range(4):
+                await world.clock.sleep(1900)
+                held = await world.manager.submit(world.order(f"held{n}", held=True))
+                seen = await world.manager.observe([handle, held])
+
+        assert (Phase.FAILED, 4) == (seen.answers[handle.id].phase, seen.answers[handle.id].exit_code)
 
     async def test_running_jobs_cost_a_question_in_ten_minutes(self, new):
         handles = [await new.manager.submit(new.order(f"job{n}")) for n in range(30)]

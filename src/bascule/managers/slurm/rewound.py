@@ -30,6 +30,8 @@ LOOK_AGAIN = 60.0
 """Seconds for which a held job is believed not to have run."""
 BELIEVED = 600.0
 """Seconds for which a job that slurmctld says to run is believed to."""
+REMEMBERED = 7200.0
+"""Seconds for which it is remembered since when a job was in doubt: several whole looks at one that does not move."""
 FEW = 2
 """How many jobs are looked up in each poll where slurmdbd takes one id at a time."""
 BEGAN = "it began to run, and slurmctld came back from before that: its node ends such a run"
@@ -100,10 +102,9 @@ class Rewinds:
         self._cleared.pop(handle, None)
 
     async def _due(self, doubtful: Sequence[tuple[Handle, list[Record]]]) -> list[tuple[Handle, list[Record]]]:
-        there = {handle for handle, _ in doubtful}
-        self._since = {handle: at for handle, at in self._since.items() if handle in there}
-        self._cleared = {handle: at for handle, at in self._cleared.items() if handle in there}
         now = self._clock.monotonic()
+        self._since = {handle: at for handle, at in self._since.items() if at > now - REMEMBERED}
+        self._cleared = {handle: at for handle, at in self._cleared.items() if at > now - BELIEVED}
         held = [(each, now - LOOK_AGAIN) for each in doubtful if could_be_rewound(each[1])]
         running = [(each, now - BELIEVED) for each in doubtful if not could_be_rewound(each[1])]
         due = [each for each, stale in (*held, *running) if self._cleared.get(each[0], stale) <= stale]
