@@ -258,6 +258,31 @@ class TestSession:
         assert 3 == len(seen.answers)
         assert logons + 1 == len(world.server.logons)
 
+    async def test_a_403_without_words_is_taken_for_an_ended_session_first(self, new):
+        """
+        So old files calls tell it, and nobody can tell it from a right that is missing.
+        """
+        _, handle = await new.running()
+        logons = len(new.server.logons)
+        new.server.fault(LOOKS, "status", status=403, body=b"")
+
+        assert Phase.RUNNING is (await new.see(handle)).phase
+        assert logons + 1 == len(new.server.logons)
+
+    async def test_one_that_is_ended_at_once_refuses_no_job(self, new):
+        """
+        Somebody else signs in and out as the same user: a submit must wait, not fail for good.
+        """
+        words = json.dumps({"message": "Your current login session was logout."}).encode()
+        for _ in range(3):
+            new.server.fault("POST .*/jobs/submit", "status", status=403, body=words)
+        order = new.order()
+
+        with pytest.raises(Unauthorized, match="as soon as they are opened"):
+            await new.manager.submit(order)
+
+        assert (await new.manager.submit(order)).id
+
     async def test_one_that_ends_before_a_change_leaves_no_doubt_and_no_second_job(self, world):
         order = world.order()
         world.server.sessions.clear()

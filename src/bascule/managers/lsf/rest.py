@@ -3,7 +3,8 @@ One request to Application Center and its answer, with everything that can go wr
 
 Knows how it signs in and fails, and nothing of jobs. A session that ended shows as 403, as
 401, or as words in an answer with 200: then a new one is opened, once, and the same is asked
-again, since nothing was done. What is 403 after that is a right that the user lacks.
+again, since nothing was done. What is 403 after that, without such words, is a right that
+the user lacks.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 from bascule.clients.asking import Answer as HttpAnswer
@@ -27,6 +28,10 @@ ANSWER_WITHIN = 60.0
 LIST_WITHIN = 120.0
 UPLOAD_WITHIN = 120.0
 SHORTEST_SECRET = 6
+AGAIN = 2
+"""How often the same is asked again under another session."""
+
+Ended = Literal["yes", "perhaps", "no"]
 JSON, XML, FILES = "application/json", "application/xml, text/xml", "multipart/mixed, application/json"
 FORM = "application/x-www-form-urlencoded"
 # The others are the client's to judge.
@@ -67,6 +72,7 @@ class Rest:
         self._http = http
         self._session = session
         self._clock = clock
+        self._renewed = ""
         self._lacks_rights = ""
         self._lacks_since = 0.0
         self.where = where
@@ -166,32 +172,42 @@ class Rest:
         )
 
     async def _asked(self, request: Request, *, is_file: bool = False) -> Answer:
+        answer, ended = await self._once(request)
+        for _ in range(AGAIN):
+            if ended == "no":
+                break
+            answer, ended = await self._once(request)
+        if ended == "yes":
+            raise Unauthorized(
+                f"{self.where} ends the sessions of `{self.user}` as soon as they are opened",
+                hint="does somebody else sign in and out as this user?",
+            )
+        return self._judged(request, answer, is_file=is_file)
+
+    async def _once(self, request: Request) -> tuple[HttpAnswer, Ended]:
+        """Ask once; where the session has ended, or may have, see to it that there is another."""
         used = self._session.current
         answer = await self._http.ask(request)
-        if self._is_signed_out(answer) and not self._lacks_rights_with(used):
-            if used:
-                await self._session.token(refused=used)
-                answer = await self._http.ask(request)
-            # One that was opened just now has not ended: the right is what is missing.
-            if self._is_signed_out(answer):
+        match _ended(answer):
+            case "yes":
+                await self._session.token(refused=used or self._session.current)
+                return answer, "yes"
+            case "perhaps" if self._lacks_rights_with(used):
+                return answer, "no"
+            case "perhaps" if not used or used == self._renewed:
+                # One that was opened just now has not ended: the right is what is missing.
                 self._lacks_rights, self._lacks_since = self._session.current, self._clock.monotonic()
-        return self._judged(request, answer, is_file=is_file)
+                return answer, "no"
+            case "perhaps":
+                self._renewed = await self._session.token(refused=used)
+                return answer, "perhaps"
+        self._renewed = ""
+        return answer, "no"
 
     def _lacks_rights_with(self, token: str) -> bool:
         """Tell whether a session was refused something a while ago though it was new."""
-        return bool(token) and token == self._lacks_rights and self._clock.monotonic() - self._lacks_since < LEFT_ALONE
-
-    @staticmethod
-    def _is_signed_out(answer: HttpAnswer) -> bool:
-        """Tell whether *answer* may mean that the session has ended."""
-        if answer.status == 403:
-            return True
-        if answer.status != 200 or len(answer.body) > 4096:
-            return False
-        try:
-            return bool(_SIGNED_OUT.search(found_in(tree_in(answer.body), "errMsg", "message")))
-        except ValueError:
-            return False
+        recently = self._clock.monotonic() - self._lacks_since < LEFT_ALONE
+        return bool(token) and token == self._lacks_rights and recently
 
     def _judged(self, request: Request, answer: HttpAnswer, *, is_file: bool) -> Answer:
         kind = answer.headers.get("content-type", "")
@@ -232,6 +248,17 @@ class Rest:
                 hint="is the target's `url` that of Application Center?",
             )
         return Answer(answer.status, tree, trouble, answer.body, kind)
+
+
+def _ended(answer: HttpAnswer) -> Ended:
+    """Tell whether *answer* says that the session has ended; a 403 without such words may mean a right that is missing."""
+    words = ""
+    if answer.status in {200, 403} and len(answer.body) <= 4096:
+        tree, _ = _read(answer.body)
+        words = found_in(tree, "errMsg", "message")
+    if _SIGNED_OUT.search(words):
+        return "yes"
+    return "perhaps" if answer.status == 403 else "no"
 
 
 def _read(body: bytes) -> tuple[Tree, str]:
