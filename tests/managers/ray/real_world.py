@@ -51,7 +51,7 @@ class RealWorld(ManagerWorld):
 
     async def __aexit__(self, kind, e, t):
         # What still runs would keep the next test waiting for a processor of the machine.
-        for id_, details in (await self.manager._head.jobs()).items():
+        for id_, details in (await self.manager._head.jobs()).jobs.items():
             if not details.end_time:
                 await self.manager._head.stop(id_)
         await super().__aexit__(kind, e, t)

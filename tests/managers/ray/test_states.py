@@ -84,13 +84,17 @@ class TestList:
         driver = {"type": "DRIVER", "job_id": "01000000", "submission_id": None, "status": "RUNNING"}
         ours = {"type": "SUBMISSION", "submission_id": "j-1", "status": "RUNNING"}
 
-        assert ["j-1"] == list(jobs_in(msgspec.json.encode([driver, ours])))
+        listed = jobs_in(msgspec.json.encode([driver, ours]))
+
+        assert (["j-1"], True) == (list(listed.jobs), listed.is_whole)
 
     def test_one_row_that_cannot_be_read_hides_no_other(self):
         strange = {"type": "SUBMISSION", "submission_id": "j-0", "status": None}
         ours = {"type": "SUBMISSION", "submission_id": "j-1", "status": "RUNNING"}
 
-        assert ["j-1"] == list(jobs_in(msgspec.json.encode([strange, ours])))
+        listed = jobs_in(msgspec.json.encode([strange, ours]))
+
+        assert (["j-1"], False) == (list(listed.jobs), listed.is_whole)
 
     def test_what_is_no_list_is_no_empty_list(self):
         with pytest.raises(msgspec.DecodeError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import time
 
 import pytest
@@ -23,6 +25,11 @@ def crowd(world, count=CROWD):
         world.cluster.submit({"submission_id": id_, "entrypoint": "python train.py --epochs 100 " * 5})
         world.cluster.jobs[id_].status = "SUCCEEDED"
         world.cluster.jobs[id_].ended = world.clock.timestamp()
+
+
+def replace_status(job):
+    """Return a row that nobody can read."""
+    return dataclasses.replace(job, id="raysubmit_1", status=None)
 
 
 class TestSubmit:
@@ -231,6 +238,19 @@ class TestCrowd:
         assert {handle.id for handle in handles} == first.answers.keys() | second.answers.keys()
         assert all(isinstance(answer, Report) for seen in (first, second) for answer in seen.answers.values())
         assert 1 == fake.server.requests["GET /api/jobs/"]
+
+    async def test_a_row_that_cannot_be_read_makes_no_job_absent(self, fake):
+        """
+        What a list did not say is asked for by itself.
+        """
+        handles = [(await fake.running())[1] for _ in range(3)]
+        fake.cluster.jobs["raysubmit_1"] = replace_status(fake.cluster.jobs[handles[0].id])
+        rows = [job.details() for job in fake.cluster.jobs.values() if job.id != handles[1].id]
+        fake.server.fault("GET .*/jobs/$", "status", body=json.dumps(rows))
+
+        seen = await fake.manager.observe(handles)
+
+        assert [Phase.RUNNING] * 3 == [seen.answers[handle.id].phase for handle in handles]
 
     async def test_a_sweep_finds_ours_among_five_thousand(self, fake):
         crowd(fake)

@@ -17,7 +17,7 @@ import msgspec
 from bascule.clients.asking import Answer, Request
 from bascule.clients.sockets import Socket
 from bascule.errors import Error, Refused, Unauthorized, Unavailable, Uncertain
-from bascule.managers.ray.wire import Details, Log, Stopped, Submitted, Version, jobs_in
+from bascule.managers.ray.wire import Details, Listed, Log, Stopped, Submitted, Version, jobs_in
 from bascule.ports import Clock
 
 LARGEST_LIST = 64 << 20
@@ -104,8 +104,8 @@ class Head:
         details = answer.read(Details)
         return details if details.submission_id == id_ else None  # it also answers to ids of drivers
 
-    async def jobs(self) -> dict[str, Details]:
-        """Return all jobs that were submitted to it, by their ids."""
+    async def jobs(self) -> Listed:
+        """Return all jobs that were submitted to it."""
         answer = await self._get("/api/jobs/", what="the list of jobs", most=LARGEST_LIST, within=LIST_WITHIN)
         if answer.status != 200:
             raise self._unexpected(answer, "does not list its jobs")

@@ -118,7 +118,7 @@ class RayManager:
         instance = await self._session_name()
         ours = [
             (id_, details)
-            for id_, details in listed.items()
+            for id_, details in listed.jobs.items()
             if belongs_to(id_, installation) and details.metadata and details.belongs_to(id_)
         ]
         return [

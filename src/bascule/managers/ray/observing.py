@@ -78,9 +78,17 @@ class Observer:
             except Oversized:
                 self._no_list_until = now + NO_LIST_FOR
             else:
-                self._crowd = len(listed)
-                return {handle.id: listed.get(handle.id) for handle in handles}
-        start = self._next % len(handles)
+                self._crowd = len(listed.jobs)
+                unseen = [] if listed.is_whole else [handle for handle in handles if handle.id not in listed.jobs]
+                told = {handle.id: listed.jobs.get(handle.id) for handle in handles}
+                for handle in unseen:
+                    del told[handle.id]
+                return told | await self._one_by_one(unseen)
+        return await self._one_by_one(handles)
+
+    async def _one_by_one(self, handles: Sequence[Handle]) -> dict[str, Details | None]:
+        """Ask for as many of *handles* as is right in one go; the others come next time."""
+        start = self._next % max(1, len(handles))
         chosen = [*handles[start:], *handles[:start]][:MOST_SINGLE]
         self._next = start + len(chosen)
         return {handle.id: await self._head.job(handle.id) for handle in chosen}

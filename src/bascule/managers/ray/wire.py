@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -56,18 +56,28 @@ KEY = "bascule.dev/key"
 """The entry of a job's metadata that holds its key."""
 
 
-def jobs_in(body: bytes) -> dict[str, Details]:
-    """
-    Read a list of jobs, by their ids; rows of drivers that nobody submitted are left out.
+class Listed(NamedTuple):
+    """Jobs by their ids; *is_whole*: what is not among them is not there."""
 
-    Raises `msgspec.DecodeError` where it is no list. A row that cannot be read is left out too: it
-    would hide all others, and the job that it is of can still be asked for by itself.
+    jobs: dict[str, Details]
+    is_whole: bool
+
+
+def jobs_in(body: bytes) -> Listed:
     """
+    Read a list of jobs; rows of drivers that nobody submitted are left out.
+
+    Raises `msgspec.DecodeError` where it is no list. A row that cannot be read is left out too, as it would
+    hide all others; the list is then not whole.
+    """
+    is_whole = True
     try:
         rows = msgspec.json.decode(body, type=list[Details])
     except msgspec.ValidationError:
-        rows = [row for raw in msgspec.json.decode(body, type=list[msgspec.Raw]) if (row := _row(raw)) is not None]
-    return {row.submission_id: row for row in rows if row.submission_id and row.type == "SUBMISSION"}
+        read = [_row(raw) for raw in msgspec.json.decode(body, type=list[msgspec.Raw])]
+        rows = [row for row in read if row is not None]
+        is_whole = len(rows) == len(read)
+    return Listed({row.submission_id: row for row in rows if row.submission_id and row.type == "SUBMISSION"}, is_whole)
 
 
 def _row(raw: msgspec.Raw) -> Details | None:
