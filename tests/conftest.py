@@ -15,7 +15,12 @@ import pytest
 
 from tests.needs import missing
 
-pytest_plugins = ["tests.testbed.fixtures", "tests.testbed.quantum_fixtures", "tests.testbed.ray_fixtures"]
+pytest_plugins = [
+    "tests.testbed.fixtures",
+    "tests.testbed.kube_fixtures",
+    "tests.testbed.quantum_fixtures",
+    "tests.testbed.ray_fixtures",
+]
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 

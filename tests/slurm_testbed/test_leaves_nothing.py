@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.needs import needs_debian, needs_root
-from tests.slurm_testbed.traces import traces
 from tests.testbed import runs
 from tests.testbed.machine import CACHE
 from tests.testbed.slurm import SlurmSpec
 from tests.testbed.slurm_daemons import wait_until
 from tests.testbed.slurm_rest import submit
+from tests.testbed.traces import traces
 
 pytestmark = [pytest.mark.real, pytest.mark.root, needs_root, needs_debian]
 

@@ -14,13 +14,13 @@ Tests that share a cluster leave it as they found it: every program up, every no
 """
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import pytest
 
 from tests.needs import missing
+from tests.testbed.announcing import announce_to, names_in
 from tests.testbed.machine import Announce, TestbedUnavailable, why_not
 from tests.testbed.roots import ensure
 from tests.testbed.slurm import SlurmCluster, SlurmSpec
@@ -46,21 +46,14 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     """Build the roots that the collected tests will need."""
     if session.config.option.collectonly:
         return
-    wanted = {name for item in session.items for name in _names_in(item)}
+    wanted = {name for item in session.items for name in names_in(item)}
     for name, (version, accounting) in CLUSTERS.items():
         if not wanted & {name, "start_slurm"}:
             continue
         try:
-            prepare(version, accounting=accounting, announce=_announce_to(session.config))
+            prepare(version, accounting=accounting, announce=announce_to(session.config))
         except TestbedUnavailable as problem:
             _unavailable[name] = str(problem)
-
-
-def _names_in(item: pytest.Item) -> Iterator[str]:
-    """Give the fixtures that *item* names, also by a parameter that chooses among them."""
-    yield from getattr(item, "fixturenames", ())
-    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-        yield from (value for value in item.callspec.params.values() if isinstance(value, str))
 
 
 def prepare(version: Version, *, accounting: bool, announce: Announce) -> None:
@@ -135,12 +128,3 @@ def _started(spec: SlurmSpec) -> SlurmCluster:
 
 def _missing(version: Version, why: str) -> NoReturn:
     missing(f"a Slurm {version} cluster", hint=f"{HINT} ({why})")
-
-
-def _announce_to(config: pytest.Config) -> Announce:
-    def announce(line: str) -> None:
-        capture = config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled():
-            print(f"\n{line}", file=sys.stderr, flush=True)
-
-    return announce

@@ -27,7 +27,8 @@ NEWNS, NEWUTS, NEWIPC, NEWPID = 0x00020000, 0x04000000, 0x08000000, 0x20000000
 RDONLY, REMOUNT, BIND, REC, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 SET_PDEATHSIG = 1
 HOSTNAME = "lab"
-MEMORY = Path("/sys/fs/cgroup/memory")
+CGROUPS = Path("/sys/fs/cgroup")
+MEMORY = CGROUPS / "memory"
 """Of the kernel's first kind of cgroups, the only one that all servers can be given a part of by a mount."""
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -66,9 +67,9 @@ def keep(plan: dict[str, Any]) -> int:
 
 
 def clear_up(folder: Path) -> None:
-    """Remove what a run leaves when its last process is gone: its memory cgroups and its folder."""
-    top = memory_cgroup(folder)
-    for place in (*sorted(top.rglob("*/"), reverse=True), top):
+    """Remove what a run leaves when its last process is gone: its cgroups and its folder."""
+    tops = (CGROUPS / folder.name, *CGROUPS.glob(f"*/{folder.name}"))
+    for place in (place for top in tops for place in (*sorted(top.rglob("*/"), reverse=True), top)):
         for _ in range(50):
             try:
                 place.rmdir()

@@ -3,22 +3,18 @@ Root folders with another Debian suite's packages, built once and kept in the ca
 
 Nothing of the server is installed on the machine itself: every version runs in a root of
 its own, so its accounts, services and files are not the machine's. A root is built beside
-its place and renamed into it when it is whole; a lock file makes a second test run wait.
+its place and renamed into it when it is whole (``building``).
 Used read-only (see ``keeper``), so that it stays what it was when it was built.
 """
 
-import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
+from tests.testbed.building import built_once
 from tests.testbed.machine import CACHE, Announce, TestbedUnavailable, silent
 from tests.testbed.mirror import debian_mirror
 
@@ -52,59 +48,17 @@ class RootSpec:
 
 def ensure(root: RootSpec, announce: Announce = silent) -> Path:
     """Return the folder of *root*, built if it is not there yet."""
-    if root.path.is_dir():
-        return root.path
-    with _lock(root, announce) as lock:
-        if not root.path.is_dir():  # another test run may have built it while we waited
-            _build(root, lock, announce)
-    return root.path
-
-
-@contextlib.contextmanager
-def _lock(root: RootSpec, announce: Announce) -> Iterator[IO[str]]:
-    root.path.parent.mkdir(parents=True, exist_ok=True)
-    with root.path.with_name(f".{root.path.name}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            announce(f"testbed: another test run is building {root.name}; waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock
-
-
-def _build(root: RootSpec, lock: IO[str], announce: Announce) -> None:
-    began = time.monotonic()
-    half = root.path.with_name(f".{root.path.name}.half")
-    log = root.path.with_name(f"{root.path.name}.log")
-    if half.exists():  # left by a build that was killed; we hold the lock, so nobody works on it
-        _remove(half)
-    _install_builder(announce)
-    announce(
-        f"testbed: building {root.name} from Debian {root.suite} (once; half a minute where nothing else runs) ..."
-    )
-    with log.open("w") as output:
-        # Dies with us, takes its own processes and mounts with it, and holds the lock until it is gone.
-        tied = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--mount-proc", "--kill-child"]
-        try:
-            code = subprocess.call(
-                ["nice", "-n", "10", *tied, *_recipe(root, half)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                pass_fds=[lock.fileno()],
-                cwd="/",
-                timeout=PATIENCE,
+    with built_once(root.path, root.name, announce) as build:
+        if build is not None:
+            _install_builder(announce)
+            announce(
+                f"testbed: building {root.name} from Debian {root.suite} (once; half a minute where nothing else runs) ..."
             )
-        except subprocess.TimeoutExpired:
-            code = -1
-            output.write(f"not done after {PATIENCE} s\n")
-    if code != 0:
-        _remove(half)
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-12:])
-        raise TestbedUnavailable(f"the root folder for {root.name} could not be built, see {log}:\n{tail}")
-    _furnish(root, half)
-    half.rename(root.path)
-    announce(f"testbed: built {root.name} in {time.monotonic() - began:.0f} s, kept in {root.path}")
+            # It takes its own processes and mounts with it.
+            tied = ("unshare", "--mount", "--pid", "--mount-proc", "--kill-child")
+            build.run(*_recipe(root, build.half), within=PATIENCE, tied=tied)
+            _furnish(root, build.half)
+    return root.path
 
 
 def _recipe(root: RootSpec, target: Path) -> list[str]:
@@ -156,7 +110,3 @@ def _furnish(root: RootSpec, folder: Path) -> None:
 def _append(path: Path, line: str) -> None:
     with path.open("a") as file:
         file.write(line + "\n")
-
-
-def _remove(folder: Path) -> None:
-    subprocess.run(["rm", "-rf", "--one-file-system", str(folder)], check=True)
