@@ -106,7 +106,14 @@ class TestDirectives:
         found = directives_in("#!/bin/sh\n#SBATCH --frob 7 -Z --time=soon --hint=compute -N 2 stray word --mem\n")
 
         assert {"nodes": "2"} == found.settings
-        said = ["`--frob` is no", "`-Z` is no", "`soon` is no time", "no field", "`stray` is no", "`--mem` needs"]
+        said = [
+            "`--frob` is no",
+            "`-Z` is no",
+            "`soon` is no time",
+            "`--hint`: the REST API has no field",
+            "`stray` is no",
+            "`--mem` needs",
+        ]
         assert [True] * 6 == [words in problem for words, problem in zip(said, found.problems, strict=True)]
 
     def test_of_an_option_given_twice_the_later_counts_as_for_sbatch_and_that_is_said(self):

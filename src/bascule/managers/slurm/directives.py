@@ -64,7 +64,7 @@ def directives_in(script: str) -> Found:
             directive = LONG[name]
             if directive.setting is None:
                 if directive.why:
-                    problems.append(f"{where}: {directive.why}")
+                    problems.append(f"{where}: `--{name}`: {directive.why}")
                 else:
                     ignored.append(f"{where} has no effect here")
                 continue
