@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 from msgspec.structs import replace
 
 from bascule.errors import Mistake, Refused, Unauthorized, Unavailable, Uncertain
 from bascule.managers.quantum import connect
+from bascule.managers.quantum.backends import choose
 from bascule.model import Credentials, Network, Program, Run
 from tests.managers.quantum.worlds import BELL, KEY, Place, QuantumWorld, target_at
 
@@ -79,6 +81,28 @@ class TestInDoubt:
 
         with pytest.raises(Uncertain):
             await world.manager.submit(world.order())
+
+
+class TestFreezing:
+    @pytest.mark.parametrize(("seconds", "is_sent"), [(20, True), (40, False)])
+    async def test_a_process_that_was_frozen_before_its_submit_sends_nothing(
+        self, world, monkeypatch, seconds, is_sent
+    ):
+        """
+        A successor may have looked meanwhile, and found that there is no such job.
+        """
+
+        async def after_a_while(*args, **more):
+            await world.clock.sleep(seconds)
+            return await choose(*args, **more)
+
+        monkeypatch.setattr("bascule.managers.quantum.submitting.choose", after_a_while)
+
+        with suppress(Unavailable):
+            await world.manager.submit(world.order(options={"session": {}}))
+
+        assert is_sent is bool(world.service.jobs)
+        assert is_sent is all(session.accepts for session in world.service.sessions.values())
 
 
 class TestRefusals:

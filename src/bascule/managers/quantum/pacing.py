@@ -35,16 +35,24 @@ class Turnstile:
         """Let nobody through for so many *seconds*: the service asked for it."""
         self._closed_until = max(self._closed_until, self._clock.monotonic() + seconds)
 
-    async def turn(self) -> None:
-        """Wait until it is the caller's turn. Whoever is cancelled meanwhile has not gone through."""
+    async def turn(self) -> float:
+        """
+        Wait until it is the caller's turn; return the seconds that this was meant to take.
+
+        Whoever is cancelled meanwhile has not gone through.
+        """
+        waited = 0.0
         while (wait := self._closed_until - self._clock.monotonic()) > 0:
             await self._clock.sleep(wait)
+            waited += wait
         while self._most:
             async with self._taking:
                 wait = await asyncio.to_thread(self._take)
             if wait <= 0:
-                return
+                break
             await self._clock.sleep(wait)
+            waited += wait
+        return waited
 
     def _take(self) -> float:
         """Go through and return 0, or return the seconds until that may be tried again."""

@@ -27,6 +27,8 @@ from bascule.model import Found, Handle, Job
 from bascule.ports import Clock, Order
 
 SESSION_CLOSED = "1217"
+TOO_LATE = 30.0
+"""Seconds from the decision to submit, waits for a turn apart, after which nothing is sent: it may have been taken elsewhere."""
 
 
 class Submitter:
@@ -65,16 +67,17 @@ class Submitter:
                 "the manager `quantum` cannot hold jobs, so it submits none held", hint="submit it without the hold"
             )
         wanted = wanted_by(order.job, self._options)
+        began = self._clock.monotonic() + await self._until_back()
         backend = await self._backend(wanted, order.job.name)
         wanted = await self._fitted(wanted, backend, order.job.name)
-        await self._turnstile.turn()
+        began += await self._turnstile.turn()
         session = wanted.options.session
         if session is None:
-            return await self._send(order, wanted, backend.backend_name, Note())
+            return await self._send(order, wanted, backend.backend_name, Note(), began)
         joined = await self._sessions.enter(session, key=order.key, backend=backend.backend_name)
         note = Note(joined, session.name is None or session.last)
         try:
-            return await self._send(order, wanted, backend.backend_name, note)
+            return await self._send(order, wanted, backend.backend_name, note, began)
         except Uncertain:
             raise  # the job may be there, and closes its session itself
         except Error:
@@ -82,9 +85,14 @@ class Submitter:
                 await self._sessions.drop(joined)
             raise
 
-    async def _backend(self, wanted: Wanted, job: str) -> Configuration:
-        if (wait := self._away_until - self._clock.monotonic()) > 0:
+    async def _until_back(self) -> float:
+        """Wait until a device that was away may be asked for again; return for how long that was meant to be."""
+        wait = max(0.0, self._away_until - self._clock.monotonic())
+        if wait:
             await self._clock.sleep(wait)
+        return wait
+
+    async def _backend(self, wanted: Wanted, job: str) -> Configuration:
         session, name = wanted.options.session, wanted.options.backend
         if name is None and session is not None and session.name is not None:
             name = self._sessions.backend_of(session.name)
@@ -110,7 +118,14 @@ class Submitter:
         params = await asyncio.to_thread(transpiled, wanted.program, wanted.params, backend, how, job)
         return wanted._replace(params=params)
 
-    async def _send(self, order: Order, wanted: Wanted, backend: str, note: Note) -> Handle:
+    async def _send(self, order: Order, wanted: Wanted, backend: str, note: Note, began: float) -> Handle:
+        if (late := self._clock.monotonic() - began) > TOO_LATE:
+            # A process that was frozen meanwhile may have a successor, which has looked for the job and found none.
+            raise Unavailable(
+                f"job `{order.job.name}` was not sent: {late:.0f} s had passed since that was decided",
+                hint="was this process stopped, or is the service slow? It is tried again",
+                retry_after=1.0,
+            )
         body = body_of(
             wanted, backend=backend, tags=tags_of(order.key, closes=note.closes), session=note.session or None
         )
