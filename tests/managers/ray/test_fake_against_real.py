@@ -94,6 +94,7 @@ def pair(ray_head):
         ("GET", "/api/packages/gcs/_ray_pkg_ID.zip", None),
         ("PUT", "/api/packages/foo/_ray_pkg_ID.zip", ZIP),
     ],
+    ids=lambda value: "body" if isinstance(value, bytes) else str(value),
 )
 def test_a_question_has_the_same_answer(pair, method, path, body):
     real, fake = pair.ask(method, path, body)
