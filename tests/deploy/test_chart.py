@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from bascule.model import Ref
 from bascule.platforms.kubernetes import manifest
 
 ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "deploy" / "chart"
 sys.path.insert(0, str(ROOT / "tools"))
 
 import manifests  # noqa: E402 - a tool, which is no package
@@ -110,3 +113,74 @@ class TestWorkload:
         parsed = parser().parse_args([*container["args"], "--guard=10.96.0.0/16", "--watch-namespace=team-a"])
 
         assert ("0.0.0.0", 8790, 15) == (parsed.host, parsed.port, parsed.lease_seconds)
+
+
+def template(helm, *arguments):
+    command = [str(helm), "template", "bascule", str(CHART), "--namespace", "bascule-system", *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.real
+@pytest.mark.slow
+class TestHelm:
+    def test_the_plain_manifest_is_what_the_chart_gives(self, helm):
+        assert manifests.install_text(str(helm)) == manifests.INSTALL.read_text(), "run `make manifests`"
+
+    def test_the_chart_passes_helms_own_look(self, helm):
+        done = subprocess.run([str(helm), "lint", "--strict", str(CHART)], capture_output=True, text=True)
+
+        assert 0 == done.returncode, done.stdout
+
+    @pytest.mark.parametrize(
+        "setting",
+        [
+            *("replica=2", "replicas=two", "replicas=-1", "image.tags=x", "watch.namespace=Team_A", "lease.duration=1"),
+            *(
+                "network.guarded={everything}",
+                "agent.resources.cpu=1",
+                "image.digest=sha256:short",
+                "networkPolicy=false",
+            ),
+        ],
+    )
+    def test_a_value_that_is_none_is_refused(self, helm, setting):
+        done = template(helm, "--set", setting)
+
+        assert done.returncode
+        assert "schema" in done.stderr
+
+    def test_for_one_namespace_nothing_is_granted_in_the_whole_cluster(self, helm):
+        done = template(helm, "--set", "watch.namespace=team-a,rbac.aggregate=false")
+        documents = [each for each in yaml.safe_load_all(done.stdout) if each]
+
+        assert not [each for each in documents if each["kind"] in {"ClusterRole", "ClusterRoleBinding"}]
+        roles = {each["metadata"]["namespace"] for each in documents if each["kind"] == "Role"}
+        assert {"team-a", "bascule-system"} == roles
+
+    def test_everything_can_be_set_at_once(self, helm, tmp_path):
+        values = {
+            "image": {"repository": "r.example/b", "digest": f"sha256:{'a' * 64}", "pullSecrets": [{"name": "pull"}]},
+            "network": {"guarded": ["10.96.0.0/16", "fd00::/108"]},
+            "networkPolicy": {
+                "metricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}],
+                "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}],
+            },
+            "metrics": {"serviceMonitor": True},
+            "agent": {"env": {"A": "b"}, "volumes": [{"name": "s", "emptyDir": {}}], "nodeLossSeconds": 5},
+            "volumes": [{"name": "s", "emptyDir": {}}],
+            "volumeMounts": [{"name": "s", "mountPath": "/scratch"}],
+            "tolerations": [{"operator": "Exists"}],
+            "nodeSelector": {"a": "b"},
+            "affinity": {"nodeAffinity": {}},
+            "podAnnotations": {"a": "b"},
+            "podLabels": {"c": "d"},
+            "priorityClassName": "high",
+            "serviceAccount": {"annotations": {"a": "b"}},
+        }
+        (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+
+        done = template(helm, "--values", str(tmp_path / "values.yaml"))
+
+        assert 0 == done.returncode, done.stderr
+        documents = [each for each in yaml.safe_load_all(done.stdout) if each]
+        assert {"ServiceMonitor", "NetworkPolicy"} <= {each["kind"] for each in documents}
