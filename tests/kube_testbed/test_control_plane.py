@@ -142,6 +142,7 @@ def own() -> Iterator[KubeCluster]:
         yield cluster
 
 
+@pytest.mark.timeout(300)
 class TestFaults:
     @pytest.mark.parametrize("program", ["kube-apiserver", "etcd"])
     def test_killed_and_started_again_it_knows_what_it_knew(self, own, program):

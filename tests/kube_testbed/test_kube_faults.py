@@ -10,7 +10,7 @@ from tests.testbed.kube import KubeCluster, KubeSpec
 from tests.testbed.kube_switch import Switch
 from tests.testbed.slurm_daemons import wait_until
 
-pytestmark = [pytest.mark.real, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(300)]
 
 IMPATIENT = [
     {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}

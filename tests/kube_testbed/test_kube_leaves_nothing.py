@@ -16,7 +16,7 @@ from tests.testbed.machine import CACHE
 from tests.testbed.slurm_daemons import wait_until
 from tests.testbed.traces import traces
 
-pytestmark = [pytest.mark.real, pytest.mark.root, pytest.mark.slow, needs_root, needs_debian]
+pytestmark = [pytest.mark.real, pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(300), needs_root, needs_debian]
 
 ROOT = Path(__file__).parents[2]
 

@@ -40,6 +40,16 @@ _unavailable: dict[str, str] = {}
 """Why one of them cannot be had, found out before the tests; by fixture."""
 
 
+PATIENCE = 300
+"""Seconds for a test that may be the one for which a cluster starts: ten seconds where nothing else runs, and much more where others compile."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if CLUSTERS & set(names_in(item)) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(PATIENCE))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
     """Build what the collected tests will need."""
