@@ -18,6 +18,7 @@ from bascule.cli.metrics import CONTENT_TYPE, Metrics
 from bascule.cli.serve import PORT, port_from
 from bascule.clients.kube import access_from_environment
 from bascule.clients.kube.borders import borders_of
+from bascule.errors import Mistake
 from bascule.operating import Operator
 from bascule.platforms.kubernetes import Settings, open_store
 from bascule.platforms.kubernetes.opening import installation_of
@@ -30,8 +31,12 @@ service account. Any number of operators may run; one leads, the others take ove
 
 Metrics for Prometheus are at /metrics, health at /healthz; /readyz says whether this
 process is ready to lead. Where the lead is lost it ends with code 75, to be started anew.
+
+With `--manifest`, print instead what the admins of namespaces apply so that the operator may
+read their Secrets for targets with `mirror: None`: those that `--reads` names, and no others.
 """
 EXAMPLES = """
+bascule operator --manifest --reads team-a/hpc-token | kubectl apply -f -
 bascule operator
 bascule operator --namespace bascule --watch-namespace team-a
 bascule operator --host 0.0.0.0 --port 8790
@@ -50,6 +55,10 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--guard", metavar="NET", action="append", default=[], help="a network of the cluster that no target reaches"
     )
+    parser.add_argument("--manifest", action="store_true", help="print what the admins of namespaces apply")
+    parser.add_argument(
+        "--reads", metavar="NS/SECRET", action="append", default=[], help="with --manifest: a Secret that it may read"
+    )
     parser.add_argument("--host", metavar="ADDRESS", default=HOST, help=f"where metrics are; default {HOST}")
     parser.add_argument(
         "--port", metavar="PORT", type=port_from, default=PORT, help=f"their port; default {PORT}, 0: any that is free"
@@ -64,17 +73,40 @@ def add_arguments(parser: Parser) -> None:
 
 
 def _seconds_from(text: str) -> int:
-    from bascule.errors import Mistake
-
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 3600:
         raise Mistake(f"`{text}` is no number of seconds", hint="give one from 1 to 3600")
     return int(text)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Operate until stopped; return the exit code."""
+    """Operate until stopped, or print the manifest; return the exit code."""
+    if args.manifest:
+        return _print_manifest(args)
     logbook.set_up(args.verbose, least=logging.INFO)
     asyncio.run(_attended(args))
+    return Exit.SUCCEEDED
+
+
+def _print_manifest(args: argparse.Namespace) -> int:
+    import yaml
+
+    from bascule.platforms.kubernetes import manifest
+
+    wanted: dict[str, list[str]] = {}
+    for text in args.reads:
+        namespace, slash, name = text.partition("/")
+        if not slash or not namespace or not name:
+            raise Mistake(f"`{text}` names no Secret of a namespace", hint="write it as `NAMESPACE/SECRET`")
+        wanted.setdefault(namespace, []).append(name)
+    if not wanted:
+        raise Mistake("there is nothing to print", hint="name the Secrets that it may read: `--reads NAMESPACE/SECRET`")
+    here = args.namespace or manifest.HERE
+    documents = [
+        each
+        for namespace, names in wanted.items()
+        for each in manifest.for_operator(namespace, secrets=tuple(names), operator=here)
+    ]
+    output.data(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True).rstrip("\n"))
     return Exit.SUCCEEDED
 
 

@@ -15,6 +15,8 @@ from bascule.platforms.kubernetes.pods import ACCOUNT
 
 RBAC = "rbac.authorization.k8s.io"
 OPERATOR = "bascule-operator"
+HERE = "bascule-system"
+"""Where the operator lives, unless it is installed elsewhere."""
 _LABELS = {"app.kubernetes.io/name": "bascule"}
 
 
