@@ -17,6 +17,8 @@ Error
 
 from __future__ import annotations
 
+MOST_PROBLEMS = 5
+
 
 class Error(Exception):
     """Raised on purpose; *message* says who, what, on what, and *hint* what to do."""
@@ -33,6 +35,12 @@ class Mistake(Error):
     def __init__(self, message: str, *, hint: str = "", problems: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint=hint)
         self.problems = problems
+
+    @property
+    def words(self) -> str:
+        """All that is wrong, or the first few things, where there is no other place to read it."""
+        left = len(self.problems) - MOST_PROBLEMS
+        return "; ".join(self.problems[:MOST_PROBLEMS] + ((f"and {left} more",) if left > 0 else ())) or self.message
 
 
 class Refused(Error):

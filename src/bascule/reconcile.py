@@ -170,7 +170,7 @@ class Reconciler:
             return Seen(
                 installation=self._platform.installation,
                 target_exists=target is not None,
-                problem=problem.message if problem else "",
+                problem=problem.words if problem else "",
                 hint=problem.hint if problem else "",
                 predecessors=predecessors,
                 distrusts_before=self._platform.distrusts_before,

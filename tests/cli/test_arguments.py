@@ -40,7 +40,7 @@ class TestUsage:
             ("delete job", "names none"),
             ("describe job/a target/b", "`target/b` is not the name of a job"),
             ("help nix", "there is no command `nix`"),
-            ("--platform kubernetes get jobs", "bascule: the platform `kubernetes` is not there yet"),
+            ("--platform kubernetes serve", "a cluster's are its operator's\nhint: `bascule operator`"),
             ("get jobs --platform windows", "bascule: there is no platform `windows`"),
         ],
     )
@@ -65,6 +65,7 @@ class TestUsage:
 
     def test_the_platform_may_come_from_the_environment(self, command, monkeypatch):
         monkeypatch.setenv("BASCULE_PLATFORM", "kubernetes")
+        monkeypatch.setenv("KUBECONFIG", "/nowhere")
 
         assert 64 == command("get", "jobs").code
 

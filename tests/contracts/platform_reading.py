@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from bascule.errors import Mistake
-from bascule.model import Duration, JobSpec, Phase, Ref, TargetRef, TargetStatus
+from bascule.model import Duration, Phase, Ref, TargetRef, TargetStatus
 from bascule.ports import Change, Selector
 from tests.contracts.platform_world import change_of, in_phase, told
 
@@ -46,8 +46,8 @@ class Listing:
         for namespace, name in [("default", "a"), ("other", "a"), ("default", "b"), ("default", "c")]:
             await world.stored(name, namespace=namespace)
 
-        assert ["a", "b", "c"] == await world.names(Selector(namespace="default"))
-        assert ["a", "a", "c"] == await world.names(Selector(names=("c", "a", "none")))
+        assert ["a", "b", "c"] == sorted(await world.names(Selector(namespace="default")))
+        assert ["a", "a", "c"] == sorted(await world.names(Selector(names=("c", "a", "none"))))
         assert ["a"] == await world.names(Selector(namespace="other", names=("a", "b")))
 
     async def test_by_labels_all_of_which_must_fit(self, world):
@@ -69,7 +69,7 @@ class Listing:
 
     async def test_by_target(self, world):
         await world.stored("here")
-        await world.stored("there", spec=JobSpec(target=TargetRef("hpc")))
+        await world.stored("there", spec=replace(world.job().spec, target=TargetRef("hpc")))
 
         assert ["there"] == await world.names(Selector(target="hpc"))
 
@@ -88,7 +88,7 @@ class Listing:
         """
         After a restart somebody must still remove it.
         """
-        spec = JobSpec(target=TargetRef("local"), ttl_after_finished=Duration(minutes=5))
+        spec = replace(world.job().spec, ttl_after_finished=Duration(minutes=5))
         await world.saved(Phase.SUCCEEDED, name="goes", spec=spec)
         await world.saved(Phase.SUCCEEDED, name="stays")
 

@@ -20,10 +20,10 @@ from bascule.bridge.admission import (
     target_of,
 )
 from bascule.bridge.job import BridgeJob
+from bascule.bridge.places import Place, PlatformName, namespace_of, platform_from
 from bascule.errors import Conflict, Error, Mistake
 from bascule.model import Job, Ref, Target
 from bascule.platforms.embedded.opening import open_store
-from bascule.platforms.embedded.store import Store
 from bascule.ports import Clock, Manager, Selector
 from bascule.runner import Pace, Runner
 from bascule.wiring import SystemClock, connector
@@ -34,8 +34,9 @@ TRY_TO_LEAD = 0.25
 class Bridge:
     """What people and programs do with jobs and targets."""
 
-    def __init__(self, store: Store, clock: Clock, *, pace: Pace) -> None:
+    def __init__(self, store: Place, clock: Clock, *, pace: Pace, namespace: str = "default") -> None:
         self.store = store
+        self.namespace = namespace
         self._clock = clock
         self._connect = connector(store.home, store, clock)
         self._managers: dict[tuple[Ref, str, str], Manager] = {}
@@ -48,10 +49,10 @@ class Bridge:
         """Tell whether this process keeps the jobs moving."""
         return self.runner is not None
 
-    def job(self, name: str, namespace: str = "default") -> BridgeJob:
-        """Return the job *name*, which may or may not exist."""
+    def job(self, name: str, namespace: str | None = None) -> BridgeJob:
+        """Return the job *name*, which may or may not exist; of this bridge's namespace unless given."""
         return BridgeJob(
-            Ref(namespace, name),
+            Ref(namespace or self.namespace, name),
             front=self.store,
             clock=self._clock,
             manager_of=self.manager_of,
@@ -121,7 +122,9 @@ class Bridge:
 
     async def check(self, job: Job) -> None:
         """Raise `Mistake` where *job* could not be accepted; nothing is stored."""
-        manager = await self.manager_of(await target_of(self.store, job), job.namespace)
+        target = await target_of(self.store, job)
+        await self.store.admit(job, target)
+        manager = await self.manager_of(target, job.namespace)
         manager.check(await self._placed(job))
         await refuse_circle(self.store, job)
 
@@ -199,16 +202,22 @@ async def connect(
     drive: bool = True,
     clock: Clock | None = None,
     pace: Pace = Pace(),  # noqa: B008 - immutable
+    platform: str | None = None,
+    namespace: str | None = None,
 ) -> AsyncIterator[Bridge]:
     """
-    Open the bridge at *home* (default: `$BASCULE_HOME`, else the XDG state folder).
+    Open the bridge at *home* (default: `$BASCULE_HOME`, else the XDG state folder), or to a cluster.
 
-    With *drive*, this process keeps all jobs of the home moving while it is open and no
-    other process does.
+    *platform* is ``embedded`` or ``kubernetes`` (default: `$BASCULE_PLATFORM`, else where this
+    runs), *namespace* where names are looked up (default: the kubeconfig's). With *drive*, this process keeps all
+    jobs of the home moving while it is open and no other process does; a cluster's operator does that itself.
     """
     clock = clock or SystemClock()
-    async with open_store(Path(home) if home is not None else None, clock) as store:
-        bridge = Bridge(store, clock, pace=pace)
+    chosen = platform_from(platform)
+    where = namespace_of(chosen, namespace)
+    async with _opened(chosen, home, clock, where) as store:
+        drive = drive and chosen == "embedded"
+        bridge = Bridge(store, clock, pace=pace, namespace=where)
         try:
             async with asyncio.TaskGroup() as tasks:
                 driver = tasks.create_task(_drive(bridge), name="driver") if drive else None
@@ -221,6 +230,20 @@ async def connect(
             raise group.exceptions[0] from None  # the group wraps what the caller's block raised
         finally:
             await bridge.aclose()
+
+
+@asynccontextmanager
+async def _opened(
+    platform: PlatformName, home: str | os.PathLike[str] | None, clock: Clock, namespace: str
+) -> AsyncIterator[Place]:
+    if platform == "kubernetes":
+        from bascule.bridge.cluster import cluster_place
+
+        async with cluster_place(clock, namespace) as cluster:
+            yield cluster
+    else:
+        async with open_store(Path(home) if home is not None else None, clock) as store:
+            yield store
 
 
 async def _drive(bridge: Bridge) -> None:

@@ -52,20 +52,24 @@ def objects_from(path: str | None, args: argparse.Namespace) -> list[Job | Targe
 
 
 def _read(path: str | None, args: argparse.Namespace) -> Sequence[Job | Target]:
+    from bascule.bridge.places import namespace_of
     from bascule.spec import is_script, job_from_script, job_from_wrap, load_file
 
+    where = namespace_of(args.platform, args.namespace)
     wrap: str | None = getattr(args, "wrap", None)
     if wrap is not None and path is not None:
         raise Mistake(f"`--wrap` takes the place of the file `{path}`", hint="give one of the two")
     if wrap is not None:
-        return [job_from_wrap(wrap, name=args.name or "wrap", target=args.target or "local")]
+        return [replace(job_from_wrap(wrap, name=args.name or "wrap", target=args.target or "local"), namespace=where)]
     if path is None:
         raise Mistake("no file is named", hint="name a script or a YAML file, `-` for stdin, or give `--wrap COMMAND`")
     if path == STDIN:
         script = isinstance(sys.stdin.buffer, BufferedReader) and sys.stdin.buffer.peek(2)[:2] == b"#!"
     else:
         script = is_script(path)
-    return [job_from_script(path, name=args.name, target=args.target or "local")] if script else load_file(path)
+    if script:
+        return [replace(job_from_script(path, name=args.name, target=args.target or "local"), namespace=where)]
+    return load_file(path, namespace=where)
 
 
 class Admitted(NamedTuple):

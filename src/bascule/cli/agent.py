@@ -33,7 +33,9 @@ OPERATOR_NAMESPACE = "bascule-system"
 
 def add_arguments(parser: Parser) -> None:
     """Say what `agent` takes."""
-    parser.add_argument("-n", "--namespace", metavar="NS", required=True, help="where the job lives")
+    parser.add_argument(
+        "-n", dest="namespace", metavar="NS", default=argparse.SUPPRESS, help="where the job lives, as `--namespace`"
+    )
     parser.add_argument("--job", metavar="NAME", help="the job")
     parser.add_argument("--uid", metavar="UID", help="its uid: a later job of the same name is another's")
     parser.add_argument(
@@ -60,6 +62,8 @@ def add_arguments(parser: Parser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Attend to the job, or print the manifest; return the exit code."""
+    if not args.namespace:
+        raise Mistake("no namespace is named", hint="give `-n NS`")
     if args.manifest:
         return _print_manifest(args)
     if not args.job or not args.uid:

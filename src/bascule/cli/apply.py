@@ -32,9 +32,11 @@ def add_arguments(parser: Parser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Apply them; return the exit code."""
+    from bascule.bridge.places import namespace_of
     from bascule.spec import load_file
 
-    things = [thing for path in args.file for thing in load_file(path)]
+    namespace = namespace_of(args.platform, args.namespace)
+    things = [thing for path in args.file for thing in load_file(path, namespace=namespace)]
 
     async def work(bridge: Bridge) -> int:
         made = False

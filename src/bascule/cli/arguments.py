@@ -100,7 +100,13 @@ def add_globals(parser: argparse.ArgumentParser, *, default: Any = None) -> None
         "--home", metavar="FOLDER", default=default, help="where the state lies; default $BASCULE_HOME, else XDG's"
     )
     group.add_argument(
-        "--platform", metavar="NAME", default=default, help="where objects live: embedded; default $BASCULE_PLATFORM"
+        "--platform",
+        metavar="NAME",
+        default=default,
+        help="where objects live: embedded or kubernetes; default $BASCULE_PLATFORM, else where this runs",
+    )
+    group.add_argument(
+        "--namespace", metavar="NS", default=default, help="on Kubernetes: which namespace; default the kubeconfig's"
     )
     group.add_argument(
         "-v", "--verbose", action="count", default=default, help="tell more on stderr; twice: everything"

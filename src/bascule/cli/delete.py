@@ -68,7 +68,7 @@ async def _delete_jobs(bridge: Bridge, names: list[str]) -> int:
 
 async def _delete_targets(bridge: Bridge, names: list[str]) -> int:
     for name in names:
-        if await bridge.store.target(Ref("default", name)) is None:
+        if await bridge.store.target(Ref(bridge.namespace, name)) is None:
             known = sorted([target.name async for target in bridge.store.targets()])
             raise Mistake(f"there is no target `{name}`", hint=f"there are: {', '.join(known) or 'none'}")
         needing = [job.name async for job in bridge.store.list(Selector(target=name, live=True, limit=4))]
@@ -79,6 +79,6 @@ async def _delete_targets(bridge: Bridge, names: list[str]) -> int:
                 hint="wait until they are over, or cancel them",
             )
     for name in names:
-        await bridge.store.delete_target(Ref("default", name))
+        await bridge.store.delete_target(Ref(bridge.namespace, name))
         output.data(f"target/{name} deleted")
     return Exit.SUCCEEDED

@@ -56,7 +56,7 @@ async def _job(bridge: Bridge, name: str) -> Page:
 
 
 async def _target(bridge: Bridge, name: str) -> Page:
-    target = await bridge.store.target(Ref("default", name))
+    target = await bridge.store.target(Ref(bridge.namespace, name))
     if target is None:
         known = sorted([target.name async for target in bridge.store.targets()])
         raise Mistake(f"there is no target `{name}`", hint=f"there are: {', '.join(known) or 'none'}")

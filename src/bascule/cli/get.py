@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
     if args.cached and args.watch:
         raise Mistake("`--cached` looks once, and `--watch` goes on", hint="leave one of them out")
     is_table = args.kind == "job" and args.output not in ("json", "yaml") and not args.watch
-    if is_table and (args.cached or _all_is_over(args.home)):
+    if is_table and args.platform == "embedded" and (args.cached or _all_is_over(args.home)):
         return show_jobs(args)
     from bascule.cli import getting
 
@@ -83,7 +83,15 @@ def show_jobs(args: argparse.Namespace) -> int:
 
     phases = [phase for some in args.phase for phase in some]
     wide = args.output == "wide"
-    found = list(glance(args.home, names=args.names, phases=phases, labels=merged(args.labels), tasks=wide))
+    return show_lines(
+        args, list(glance(args.home, names=args.names, phases=phases, labels=merged(args.labels), tasks=wide))
+    )
+
+
+def show_lines(args: argparse.Namespace, found: list[Line]) -> int:
+    """Print *found*, the jobs that were selected."""
+    phases = [phase for some in args.phase for phase in some]
+    wide = args.output == "wide"
     must_be_there(args.names, {line.name for line in found}, filtered=bool(phases or args.labels))
     if args.output == "name":
         if found:

@@ -32,7 +32,7 @@ def main(args: argparse.Namespace) -> int:
         if not args.cached:
             await session.catch_up(bridge)
         if of_jobs and args.output not in ("json", "yaml"):
-            return get.show_jobs(args)
+            return await _show_jobs(bridge, args)
         things = _jobs(bridge, args) if of_jobs else _targets(bridge, args.names)
         if args.output in ("json", "yaml"):
             await _print_objects(things, args)
@@ -43,8 +43,18 @@ def main(args: argparse.Namespace) -> int:
     return session.run(args, work, drive=args.watch)
 
 
-def _selector(args: argparse.Namespace) -> Selector:
+async def _show_jobs(bridge: Bridge, args: argparse.Namespace) -> int:
+    if args.platform == "embedded":
+        return get.show_jobs(args)
+    from bascule.cli.lines import line_of
+
+    async with aclosing(bridge.store.list(_selector(bridge, args))) as jobs:  # type: ignore[type-var]
+        return get.show_lines(args, [line_of(job) async for job in jobs])
+
+
+def _selector(bridge: Bridge, args: argparse.Namespace) -> Selector:
     return Selector(
+        namespace=None if args.platform == "embedded" else bridge.namespace,
         names=tuple(args.names),
         labels=merged(args.labels),
         phases=tuple(Phase(phase) for some in args.phase for phase in some),
@@ -53,7 +63,7 @@ def _selector(args: argparse.Namespace) -> Selector:
 
 async def _jobs(bridge: Bridge, args: argparse.Namespace) -> AsyncIterator[Job | Target]:
     found = set()
-    async for job in bridge.store.list(_selector(args)):
+    async for job in bridge.store.list(_selector(bridge, args)):
         found.add(job.name)
         yield job
     get.must_be_there(args.names, found, filtered=bool(args.phase or args.labels))
@@ -140,8 +150,8 @@ async def _print_changes(bridge: Bridge, args: argparse.Namespace) -> None:
     """Print what there is, then a line for each change, until cancelled."""
     changes = bridge.store.watch()
     if args.output not in ("json", "yaml"):
-        get.show_jobs(args)
-    selector = _selector(args)
+        await _show_jobs(bridge, args)
+    selector = _selector(bridge, args)
     async with aclosing(changes):  # type: ignore[type-var]
         async for change in changes:
             if change.kind != "job" or (selector.names and change.ref.name not in selector.names):

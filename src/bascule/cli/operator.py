@@ -29,6 +29,7 @@ WHAT = """
 Keep the BridgeJobs of a cluster moving until stopped: through the kubeconfig, or the pod's
 service account. Any number of operators may run; one leads, the others take over.
 
+Its Lease lies in `--namespace`, by default $POD_NAMESPACE, else the kubeconfig's.
 Metrics for Prometheus are at /metrics, health at /healthz; /readyz says whether this
 process is ready to lead. Where the lead is lost it ends with code 75, to be started anew.
 
@@ -45,12 +46,6 @@ bascule operator --host 0.0.0.0 --port 8790
 
 def add_arguments(parser: Parser) -> None:
     """Say what `operator` takes."""
-    parser.add_argument(
-        "--namespace",
-        metavar="NS",
-        default=None,
-        help="where its Lease lies; default $POD_NAMESPACE, else the kubeconfig's",
-    )
     parser.add_argument("--watch-namespace", metavar="NS", default=None, help="only the jobs of this namespace")
     parser.add_argument(
         "--guard", metavar="NET", action="append", default=[], help="a network of the cluster that no target reaches"

@@ -58,6 +58,8 @@ def port_from(text: str) -> int:
 
 def main(args: argparse.Namespace) -> int:
     """Serve until stopped; return the exit code."""
+    if args.platform == "kubernetes":
+        raise Mistake("`serve` moves the jobs of a home; a cluster's are its operator's", hint="`bascule operator`")
 
     async def work(bridge: Bridge) -> int:
         logbook.set_up(args.verbose, least=logging.INFO)

@@ -42,7 +42,8 @@ def run(args: argparse.Namespace, work: Callable[[Bridge], Awaitable[int]], *, d
     logbook.set_up(args.verbose)
 
     async def within() -> int:
-        async with connect(args.home, drive=drive) as bridge:
+        place = {"platform": args.platform, "namespace": args.namespace}
+        async with connect(args.home, drive=drive, **place) as bridge:
             return await work(bridge)
 
     return asyncio.run(within())
@@ -98,6 +99,8 @@ async def driving(bridge: Bridge) -> AsyncIterator[None]:
 async def catch_up(bridge: Bridge, *, within: float = CATCH_UP) -> None:
     """Let what is stored catch up with what is true, for a bounded time, and say what stands in the way."""
     if other := bridge.store.driver():
+        if not other.pid:
+            return
         if other.is_stopped:
             output.say(f"bascule: {other} drives this home, so nothing moves")
             output.hint(f"`kill -CONT {other.pid}` lets it go on, `kill {other.pid}` ends it; the jobs are not hurt")

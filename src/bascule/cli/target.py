@@ -38,7 +38,7 @@ def main(args: argparse.Namespace) -> int:
     """Check it; return the exit code."""
 
     async def work(bridge: Bridge) -> int:
-        target = await bridge.store.target(Ref("default", args.name))
+        target = await bridge.store.target(Ref(bridge.namespace, args.name))
         if target is None:
             known = sorted([target.name async for target in bridge.store.targets()])
             raise Mistake(f"there is no target `{args.name}`", hint=f"there are: {', '.join(known) or 'none'}")

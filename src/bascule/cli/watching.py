@@ -75,7 +75,9 @@ async def watch_driver(bridge: Bridge, jobs: Sequence[BridgeJob], note: Callable
             words = f"{other} drives this home, so nothing moves; `kill -CONT {other.pid}` lets it go on"
         elif other is not None and await _is_unseen(bridge, jobs, since, loop.time()):
             words = (
-                f"{other} drives this home and does not take up what was asked; "
+                f"{other} does not take up what was asked; is it up? `kubectl get leases -A` tells who leads"
+                if not other.pid
+                else f"{other} drives this home and does not take up what was asked; "
                 f"`kill {other.pid}` ends it, and this process goes on in its place"
             )
         if words and words != told:

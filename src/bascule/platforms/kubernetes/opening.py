@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeVar
 
 from bascule.clients.kube import Access, KubeClient, Rejected
 from bascule.errors import Mistake
@@ -16,19 +17,28 @@ from bascule.platforms.kubernetes.store import Store
 from bascule.platforms.kubernetes.wire import meta_in
 from bascule.ports import Clock
 
+S = TypeVar("S", bound=Store)
 
-@asynccontextmanager
-async def open_store(
+
+def open_store(
     access: Access, clock: Clock, settings: Settings, *, installation: str = ""
-) -> AsyncIterator[Store]:
+) -> AbstractAsyncContextManager[Store]:
     """
     Open the cluster of *access*.
 
     *installation* is part of every key; whoever drives without one asks `installation_of`.
     """
+    return opened(Store, access, clock, settings, installation=installation)
+
+
+@asynccontextmanager
+async def opened(
+    kind: type[S], access: Access, clock: Clock, settings: Settings, *, installation: str = ""
+) -> AsyncIterator[S]:
+    """Open the cluster of *access* as a store of that *kind*."""
     try:
         async with KubeClient(access, answer_within=settings.answer_within) as client, asyncio.TaskGroup() as tasks:
-            store = Store(client, clock, settings, tasks=tasks, installation=installation)
+            store = kind(client, clock, settings, tasks=tasks, installation=installation)
             try:
                 yield store
             finally:
