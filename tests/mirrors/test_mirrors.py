@@ -277,6 +277,15 @@ class TestWhoMay:
 
 
 class TestSecrets:
+    def test_a_secret_that_comes_later_is_used_then(self, world):
+        world.delete(f"/api/v1/namespaces/{world.namespace}/secrets/hpc-token")
+        world.submit("train")
+        world.until(lambda: "hpc-token" in world.status("train").get("message", ""))
+
+        world.put_secret("hpc-token", token=TOKEN)
+
+        world.until_phase("train", "Queued")
+
     def test_one_that_is_rotated_is_taken_up_while_jobs_run(self, world):
         outside = world.running("train")
         world.slurm.token = TOKEN.replace("header", "another")
