@@ -1,6 +1,7 @@
 """What fails in a cluster fails as in one in earnest."""
 
 import select
+import shlex
 import subprocess
 
 import pytest
@@ -34,7 +35,9 @@ def marker(cluster: KubeCluster, name: str) -> bool:
 def turn(cluster: KubeCluster, *asked: str) -> str:
     """Do to a node what a person at a shell does."""
     with Switch(cluster) as switch:
-        return subprocess.run([*switch.command, *asked], check=True, capture_output=True, text=True).stdout
+        variable = {"NODES": shlex.join(switch.command)}
+        typed = ["sh", "-c", f"$NODES {' '.join(asked)}"]
+        return subprocess.run(typed, env=variable, check=True, capture_output=True, text=True).stdout
 
 
 def test_the_api_server_and_its_store_may_die_while_pods_run(own):

@@ -8,7 +8,7 @@ from typing import Self
 
 from tests.testbed.kube import KubeCluster
 
-# Stands alone: the shell that runs it need not find this package.
+# Stands alone, in a file of its own: the shell that runs it need not find this package, nor understand quotes.
 ASK = """
 import socket, sys
 with socket.socket(socket.AF_UNIX) as line:
@@ -37,7 +37,9 @@ class Switch:
                 actions[asked[0]](asked[1])
                 self.wfile.write(b"done")
 
-        self.command = [sys.executable, "-c", ASK, str(path)]
+        script = cluster.folder / "switch.py"
+        script.write_text(ASK)
+        self.command = [sys.executable, str(script), str(path)]
         self._server = socketserver.UnixStreamServer(str(path), Turn)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
