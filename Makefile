@@ -9,16 +9,19 @@ SEEDS ?= 10000
 # Two runs at once share nothing but the cache, which locks itself.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format reference simulate chaos bench manifests lock clean
+.PHONY: help demo test test-fast test-kubernetes lint format reference simulate chaos bench manifests lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
 
 demo: ## install into .build/demo and run a job on this machine
 	@sh tools/demo.sh "$(PYTHON)" "$(BUILD)/demo"
 
-test: ## install what the tests need, outside the tree, and run them all
+test: ## install what the tests need, outside the tree, and run all but those on Kubernetes
 	@"$(PYTHON)" tools/check.py lint types layers fast machine
+
+test-kubernetes: ## the tests on real Kubernetes, as root; compiles it first, which takes a quarter of an hour once
+	@"$(PYTHON)" tools/check.py kubernetes
 
 test-fast: ## the tests that need no server, no root and no time, after the linters
 	@"$(PYTHON)" tools/check.py lint types layers fast

@@ -22,6 +22,9 @@ pytest_plugins = [
     "tests.testbed.ray_fixtures",
 ]
 
+# The asserts of the contracts are explained like a test's own.
+pytest.register_assert_rewrite("tests.contracts")
+
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 

@@ -26,7 +26,7 @@ from environment import ROOT, environment
 REPORTS = ROOT / ".build" / "reports"
 MEMORY = Path("/dev/shm")
 ROOM = 2 * 1024**3
-NEEDS_NOTHING = "not (real or root or slow)"
+NEEDS_NOTHING = "not (real or root or slow or kubernetes)"
 # Most tests wait for a process, a server or a timer for most of their time: two at once suit two cores.
 # What is side by side in the tree stays in one process while both have work, and with it the servers that it shares.
 SIDE_BY_SIDE = ("--numprocesses=2", "--dist=worksteal")
@@ -64,9 +64,13 @@ TIERS = {
     "machine": Tier(
         "tests that need root, servers or time",
         (
-            pytest("machine", "-v", "--durations=30", *SIDE_BY_SIDE, "-m", f"not ({NEEDS_NOTHING} or alone)"),
-            pytest("alone", "-v", "--durations=0", "--durations-min=1", "-m", "alone"),
+            pytest("machine", "-v", "--durations=30", *SIDE_BY_SIDE, "-m", f"not ({NEEDS_NOTHING} or alone or kubernetes)"),
+            pytest("alone", "-v", "--durations=0", "--durations-min=1", "-m", "alone and not kubernetes"),
         ),
+    ),
+    "kubernetes": Tier(
+        "tests that need Kubernetes",
+        (pytest("kubernetes", "-v", "--durations=30", *SIDE_BY_SIDE, "-m", "kubernetes"),),
     ),
 }
 

@@ -1,9 +1,5 @@
-"""Tests of managers may run in virtual time, and the asserts of their contract are explained like their own."""
+"""Tests of managers may run in virtual time."""
 
-import pytest
-
-pytest.register_assert_rewrite("tests.contracts")
-
-from tests.virtual import pytest_asyncio_loop_factories  # noqa: E402
+from tests.virtual import pytest_asyncio_loop_factories
 
 __all__ = ["pytest_asyncio_loop_factories"]

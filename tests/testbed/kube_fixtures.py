@@ -44,8 +44,12 @@ PATIENCE = 300
 """Seconds for a test that may be the one for which a cluster starts: ten seconds where nothing else runs, and much more where others compile."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Kubernetes' programs, which take a quarter of an hour to compile, and give it time."""
     for item in items:
+        if set(PREPARED) & set(names_in(item)) or "kube_testbed" in item.path.parts:
+            item.add_marker(pytest.mark.kubernetes)
         if CLUSTERS & set(names_in(item)) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(PATIENCE))
 

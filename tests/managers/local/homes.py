@@ -98,6 +98,12 @@ class Home:
         """Return the supervisors of this home."""
         return [pid for pid, line in commands() if b"local.supervisor" in line and os.fsencode(self.folder) in line]
 
+    async def the_supervisor(self) -> int:
+        """Return the one supervisor; one that came too late goes by itself."""
+        while len(found := self.supervisors()) != 1:
+            await asyncio.sleep(0.02)
+        return found[0]
+
     def kill_supervisor(self) -> None:
         """Kill the supervisor, as a crash would."""
         for pid in self.supervisors():

@@ -48,7 +48,7 @@ async def test_the_order_is_that_of_submission(home):
 
 async def test_the_order_is_that_of_submission_also_when_the_supervisor_sees_them_at_once(home):
     await home.run("true")
-    [supervisor] = home.supervisors()
+    supervisor = await home.the_supervisor()
 
     os.kill(supervisor, signal.SIGSTOP)
     handles = [await home.submit("echo $BASCULE_JOB >>ran", name=name, **ALL) for name in "fedcba"]
@@ -138,7 +138,7 @@ async def test_a_supervisor_with_nothing_to_do_sleeps(home):
     """
     handle = await home.submit("sleep 60")
     await home.becomes(handle, Phase.RUNNING)
-    (pid,) = home.supervisors()
+    pid = await home.the_supervisor()
     await asyncio.sleep(0.2)
     before = switches(pid)
 
