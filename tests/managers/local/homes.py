@@ -100,9 +100,8 @@ class Home:
 
     async def the_supervisor(self) -> int:
         """Return the one supervisor; one that came too late goes by itself."""
-        while len(found := self.supervisors()) != 1:
-            await asyncio.sleep(0.02)
-        return found[0]
+        await wait_for(lambda: len(self.supervisors()) == 1)
+        return self.supervisors()[0]
 
     def kill_supervisor(self) -> None:
         """Kill the supervisor, as a crash would."""
