@@ -64,7 +64,9 @@ TIERS = {
     "machine": Tier(
         "tests that need root, servers or time",
         (
-            pytest("machine", "-v", "--durations=30", *SIDE_BY_SIDE, "-m", f"not ({NEEDS_NOTHING} or alone or kubernetes)"),
+            pytest(
+                "machine", "-v", "--durations=30", *SIDE_BY_SIDE, "-m", f"not ({NEEDS_NOTHING} or alone or kubernetes)"
+            ),
             pytest("alone", "-v", "--durations=0", "--durations-min=1", "-m", "alone and not kubernetes"),
         ),
     ),
