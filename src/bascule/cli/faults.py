@@ -40,7 +40,7 @@ class Border:
         return True
 
     def _told(self, fault: BaseException) -> int:
-        match _innermost(fault):
+        match innermost(fault):
             case Error() as error:
                 output.tell(error)
                 return code_of_error(error)
@@ -65,9 +65,9 @@ class Border:
             output.hint("please report it; run it again with TMPDIR set to a folder with room, to get a file to send")
 
 
-def _innermost(fault: BaseException) -> BaseException:
+def innermost(fault: BaseException) -> BaseException:
     """Return what made a group of tasks fail: a bug before all else, as it may explain the others."""
     if not isinstance(fault, BaseExceptionGroup):
         return fault
-    leaves = [_innermost(part) for part in fault.exceptions]
+    leaves = [innermost(part) for part in fault.exceptions]
     return next((leaf for leaf in leaves if not isinstance(leaf, Error)), leaves[0])

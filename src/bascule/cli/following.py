@@ -12,8 +12,9 @@ from contextlib import aclosing
 from typing import Protocol
 
 from bascule.bridge import BridgeJob
+from bascule.cli.faults import innermost
 from bascule.cli.tasks import Offsets, TaskOutput, followed
-from bascule.errors import Mistake, Refused, Unavailable
+from bascule.errors import Error, Mistake, Refused, Unavailable
 from bascule.model import Job, Phase, Reason
 from bascule.ports import Stream
 
@@ -40,11 +41,22 @@ class Display(Protocol):
 async def follow(job: BridgeJob, display: Display) -> Job:
     """Follow *job* until it is over and its output is shown; return it. Raises `Refused` where it cannot go on."""
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(read_all(job, "output", display), name=f"output of {job.name}")
-        if not _writes_one_file(await job.get()):
-            tasks.create_task(read_all(job, "error", display), name=f"error of {job.name}")
+        streams: tuple[Stream, ...] = ("output",) if _writes_one_file(await job.get()) else ("output", "error")
+        tasks.create_task(_read_what_can_be(job, streams, display), name=f"output of {job.name}")
         ended = tasks.create_task(_watch(job, display), name=f"state of {job.name}")
     return ended.result()
+
+
+async def _read_what_can_be(job: BridgeJob, streams: tuple[Stream, ...], display: Display) -> None:
+    """Show the output of *job*; where it cannot be had, say so once: the job goes on all the same."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for stream in streams:
+                tasks.create_task(read_all(job, stream, display), name=f"{stream} of {job.name}")
+    except* (Mistake, Refused) as troubles:
+        trouble = innermost(troubles)
+        why = f"{trouble}; {trouble.hint}" if isinstance(trouble, Error) and trouble.hint else str(trouble)
+        display.note(f"job/{job.name}: its output is not shown: {why}")
 
 
 def _writes_one_file(job: Job) -> bool:
