@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -30,6 +31,15 @@ def test_the_same_are_kept_once(submitters, place):
     names = {submitters.keep(ONE) for _ in range(3)}
 
     assert names == {path.name for path in place.iterdir()}
+
+
+def test_many_may_keep_the_same_at_once(submitters):
+    with ThreadPoolExecutor(16) as threads:
+        for number in range(50):
+            one = Submitter({b"N": b"%d" % number}, 0)
+            names = {*threads.map(submitters.keep, [one] * 16)}
+
+            assert [one] == [submitters.of(name) for name in names]
 
 
 def test_others_cannot_read_them(submitters, place):
