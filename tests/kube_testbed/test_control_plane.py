@@ -149,7 +149,8 @@ class TestFaults:
         own.apply(config_map("default", f"before-{program}", known="yes"))
 
         own.kill(program)
-        assert not own.control.is_ready()
+        # It asks its store now and then, and for that long says that it is well.
+        wait_until(lambda: not own.control.is_ready(), "the API server to say so", within=60)
         own.start_again(program)
 
         found = own.rest.get(f"/api/v1/namespaces/default/configmaps/before-{program}")

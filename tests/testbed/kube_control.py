@@ -89,6 +89,8 @@ class ControlPlane:
         self.launch(name)
         if name == "kube-apiserver":
             self._wait_for(name, self.is_ready, "answering")
+        if name == "etcd":
+            self._wait_for(name, self._store_is_well, "answering")
         if name == "etcd" and self._daemons.is_alive("kube-apiserver"):
             self._wait_for(name, self.is_ready, "letting the API server answer")
 
@@ -104,6 +106,10 @@ class ControlPlane:
                 return answer.status == 200
         except (OSError, urllib.error.URLError):
             return False
+
+    def _store_is_well(self) -> bool:
+        ask = ("busybox", "wget", "-q", "-O", "-", f"http://127.0.0.1:{self._ports.etcd}/health")
+        return '"health":"true"' in self._daemons.command(*self._inside, *ask, check=False)
 
     reached_at = ""
     """Where the API server is for the tests."""

@@ -8,11 +8,12 @@ same addresses, and the kernel takes all of it back with the last process inside
 import sys
 from pathlib import Path
 
+from tests.testbed import relay
 from tests.testbed.kube_conf import CONTROL, CONTROL_NAMESPACE, OUTSIDE, node_address, pod_range
 from tests.testbed.runs import Run
-from tests.testbed.slurm_daemons import Daemons
+from tests.testbed.slurm_daemons import Daemons, wait_until
 
-RELAY = Path(__file__).with_name("relay.py")
+RELAY = Path(relay.__file__)
 
 
 class Network:
@@ -60,6 +61,8 @@ class Network:
 
     def _relay(self, name: str, *arguments: str) -> None:
         self._daemons.launch(name, sys.executable, "-I", "-S", str(RELAY), *arguments, root=Path("/"))
+        said = self._run.folder / "log" / f"{name}.out"
+        wait_until(lambda: relay.READY in said.read_text(), f"`{name}` to listen", within=60)
 
     def _place(self, namespace: str) -> str:
         """Return the file of *namespace* as it is seen with the machine's own root folder."""

@@ -8,11 +8,16 @@ from tests.testbed.slurm_daemons import CommandFailed, Process, wait_until
 
 CGROUPS = Path("/sys/fs/cgroup")
 
-# What kubelet would set for the whole machine: it gets files instead, and may write what it likes.
-SETTINGS = (
-    *("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops"),
-    *("kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"),
-)
+# What kubelet insists on, and would set for the whole machine: it finds files that say so already.
+# They hold what it wants, as two kubelets that write one file find it empty now and then, and end.
+SETTINGS = {
+    "vm/overcommit_memory": 1,
+    "vm/panic_on_oom": 0,
+    "kernel/panic": 10,
+    "kernel/panic_on_oops": 1,
+    "kernel/keys/root_maxkeys": 1_000_000,
+    "kernel/keys/root_maxbytes": 25_000_000,
+}
 
 
 class Nodes:
@@ -25,10 +30,10 @@ class Nodes:
 
     def guard_settings(self) -> None:
         """Put files before the kernel's settings that kubelet insists on, so that the machine keeps its own."""
-        for setting in SETTINGS:
+        for setting, value in SETTINGS.items():
             own = self._folder / "settings" / setting
             own.parent.mkdir(parents=True, exist_ok=True)
-            own.write_text(Path("/proc/sys", setting).read_text())
+            own.write_text(f"{value}\n")
             self._daemons.command("mount", "--bind", str(own), f"/proc/sys/{setting}")
 
     def lay_out(self, node: str) -> None:

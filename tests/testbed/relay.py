@@ -19,6 +19,8 @@ import sys
 
 NEWNET = 0x40000000
 AT_ONCE = 1024
+READY = "listening"
+"""Printed when connections are taken."""
 
 
 def enter(namespace: str) -> None:
@@ -66,6 +68,7 @@ def main(listen_in: str, listen_at: str, connect_in: str, connect_to: str) -> No
     listening = socket.create_server(place(listen_at), backlog=AT_ONCE)
     enter(f"/proc/self/fd/{here}")
     enter(connect_in)
+    print(READY, flush=True)
     asyncio.run(serve(listening, place(connect_to)))
 
 
