@@ -22,7 +22,7 @@ NAMES_THAT_SAY_NOTHING = {"utils", "util", "helpers", "common", "base", "misc", 
 NOT_IN_GIT = {
     "a path of somebody's machine": r"(?<![\w.])/(?:work|farm|root)/",
     "the host of a package registry": (
-        r"pypi[.]org|pythonhosted[.]org|npmjs[.]org|(?:static[.]|://)crates[.]io|proxy[.]golang[.]org"
+        r"pypi[.]org|python[h]osted[.]org|npmjs[.]org|(?:static[.]|://)crates[.]io|proxy[.]golang[.]org"
         r"|repo1?[.]maven|(?:deb|security|ftp|snapshot)[.]debian[.]org"
     ),
     "a private key": r"BEGIN [A-Z ]*PRIVATE[ ]KEY",

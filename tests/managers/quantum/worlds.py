@@ -8,7 +8,6 @@ import json
 import os
 import zlib
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bascule.clients.addresses import AddressPolicy
@@ -22,6 +21,7 @@ from bascule.model import Credentials, Program, Run, Target, TargetFiles, Target
 from bascule.ports import Abilities
 from tests.contracts.manager_world import ManagerWorld
 from tests.gateways.quantum.served import Served
+from tests.managers.hand_clock import HandClock
 
 KEY = "canary-api-key-of-the-tests"
 KEY_NAME = "BASCULE_TEST_QUANTUM_KEY"
@@ -35,27 +35,6 @@ h q[0];
 cx q[0], q[1];
 meas = measure q;
 """
-
-
-class HandClock:
-    """A clock that waiting moves, so that a real server can be waited for in no time."""
-
-    def __init__(self) -> None:
-        self.start = datetime(2026, 11, 30, 12, tzinfo=UTC)
-        self._moved = 0.0
-
-    def now(self) -> datetime:
-        return self.start + timedelta(seconds=self._moved)
-
-    def monotonic(self) -> float:
-        return self._moved
-
-    def timestamp(self) -> float:
-        return self.now().timestamp()
-
-    async def sleep(self, seconds: float) -> None:
-        self._moved += seconds
-        await asyncio.sleep(0)
 
 
 class HandService(QuantumService):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,32 +14,12 @@ from bascule.wiring import OWN_MACHINE
 from tests.contracts.manager_world import ManagerWorld
 from tests.fakes.ray.cluster import FakeCluster
 from tests.fakes.ray.server import FakeHead
+from tests.managers.hand_clock import HandClock
 
 NOBODY = "http://127.0.0.1:1"
 TOKEN = "a-token-of-some-length"
 ONE_JOB = r"GET .*/jobs/[^/]+$"
 LONGEST = 300.0
-
-
-class HandClock:
-    """A clock that waiting moves, so that a real server can be waited for in no time."""
-
-    def __init__(self) -> None:
-        self.start = datetime(2026, 11, 30, 12, tzinfo=UTC)
-        self._moved = 0.0
-
-    def now(self) -> datetime:
-        return self.start + timedelta(seconds=self._moved)
-
-    def monotonic(self) -> float:
-        return self._moved
-
-    def timestamp(self) -> float:
-        return self.now().timestamp()
-
-    async def sleep(self, seconds: float) -> None:
-        self._moved += seconds
-        await asyncio.sleep(0)
 
 
 class Place:
