@@ -4,6 +4,8 @@ import asyncio
 import base64
 import json
 import os
+import select
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -180,7 +182,24 @@ class TestCommands:
         with pytest.raises(Unauthorized, match=r"printed no token within 1\.5 s"):
             await program.tokens(patience=1.5).token()
 
-        assert not is_alive(int((tmp_path / "child").read_text()))
+        await asyncio.to_thread(wait_for_the_end_of, int((tmp_path / "child").read_text()))
+
+    async def test_a_program_that_floods_is_ended_though_its_pipe_is_full(self, tmp_path):
+        tokens = Program(tmp_path, "exec yes").tokens(patience=60)
+
+        for _ in range(20):
+            async with asyncio.timeout(30):
+                with pytest.raises(Unauthorized, match="is larger than 64 KiB"):
+                    await tokens.token()
+
+    async def test_a_program_that_leaves_a_child_with_its_pipe_is_not_waited_for(self, tmp_path):
+        body = f'setsid sleep 600 & echo $! > "{tmp_path}/child"; wait'
+        try:
+            async with asyncio.timeout(30):
+                with pytest.raises(Unauthorized, match=r"printed no token within 1\.5 s"):
+                    await Program(tmp_path, body).tokens(patience=1.5).token()
+        finally:
+            os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
 
     async def test_a_cancelled_question_leaves_nothing(self, tmp_path):
         os.mkfifo(tmp_path / "pid")
@@ -224,3 +243,16 @@ def is_alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def wait_for_the_end_of(pid):
+    """Return once the process has ended, which a signal that was sent brings about a moment later."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        ended, _, _ = select.select([process], [], [], 20)
+    finally:
+        os.close(process)
+    assert ended, f"process {pid} lives on"

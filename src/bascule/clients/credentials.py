@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import contextlib
 import json
 import os
-import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from bascule.clients.programs import printed_by
 from bascule.errors import Unauthorized
 
 LONGEST_TOKEN = 64 * 1024
@@ -95,29 +94,16 @@ class CommandToken:
     async def _ask(self) -> str:
         name = self._command[0]
         try:
-            program = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,  # it may hold secrets
-                start_new_session=True,
-            )
+            data, code = await printed_by(self._command, most=LONGEST_TOKEN, patience=self._patience)
+        except TimeoutError as error:  # an OSError too, and to be told from the others
+            raise Unauthorized(
+                f"`{name}` printed no token within {self._patience:g} s", hint="run it by hand to see what it waits for"
+            ) from error
         except OSError as error:
             raise Unauthorized(
                 f"`{name}`, which prints the token, cannot be run: {error.strerror}",
                 hint="see `credentials.command` of the target",
             ) from error
-        try:
-            async with asyncio.timeout(self._patience):
-                assert program.stdout is not None  # noqa: S101 - it was asked for above
-                data = await _read(program.stdout, LONGEST_TOKEN + 1)
-                code = await program.wait() if len(data) <= LONGEST_TOKEN else 0
-        except TimeoutError as error:
-            raise Unauthorized(
-                f"`{name}` printed no token within {self._patience:g} s", hint="run it by hand to see what it waits for"
-            ) from error
-        finally:
-            await _end(program)
         if code:
             raise Unauthorized(f"`{name}`, which prints the token, ended with {code}", hint="run it by hand to see why")
         return _clean(data, f"what `{name}` printed")
@@ -184,19 +170,3 @@ def _clean(data: bytes, where: str) -> str:
     if not token.isprintable():
         raise Unauthorized(f"{where} holds more than one line, and no token", hint="leave only the token there")
     return token
-
-
-async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
-    data = bytearray()
-    while len(data) < most and (piece := await stream.read(most - len(data))):
-        data += piece
-    return bytes(data)
-
-
-async def _end(program: asyncio.subprocess.Process) -> None:
-    """Leave nothing behind of a *program* that has not ended, nor of what it started."""
-    if program.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(program.pid, signal.SIGKILL)
-    await asyncio.shield(program.wait())

@@ -12,13 +12,13 @@ import os
 import ssl
 import tempfile
 import time
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from bascule.clients.kube.access import Access, Login
+from bascule.clients.programs import printed_by
 from bascule.errors import Mistake, Unauthorized
 
 READ_AGAIN = 60.0
@@ -125,33 +125,24 @@ async def _ask(login: Login) -> _Printed:
     name = login.command[0]
     info = {"apiVersion": login.api_version, "kind": "ExecCredential", "spec": {"interactive": False}}
     try:
-        program = await asyncio.create_subprocess_exec(
-            *login.command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,  # it may hold secrets
+        data, code = await printed_by(
+            login.command,
+            most=LONGEST,
+            patience=PATIENCE,
             env={**os.environ, **login.env, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()},
         )
+    except TimeoutError as error:  # an OSError too, and to be told from the others
+        raise Unauthorized(f"`{name}` gave no credential within {PATIENCE:g} s", hint="run it by hand") from error
     except OSError as error:
         raise Unauthorized(
             f"`{name}`, which signs in to the cluster, cannot be run: {error.strerror}",
             hint="see the kubeconfig's `exec`",
         ) from error
     try:
-        async with asyncio.timeout(PATIENCE):
-            data, _ = await program.communicate()
-    except TimeoutError as error:
-        raise Unauthorized(f"`{name}` gave no credential within {PATIENCE:g} s", hint="run it by hand") from error
-    finally:
-        if program.returncode is None:
-            with suppress(ProcessLookupError):
-                program.kill()
-            await program.wait()
-    try:
-        found = msgspec.json.decode(data[:LONGEST], type=_Credential).status
+        found = msgspec.json.decode(data, type=_Credential).status
     except msgspec.MsgspecError:
         found = None
-    if program.returncode or found is None or not (found.token or found.client_certificate_data):
+    if code or found is None or not (found.token or found.client_certificate_data):
         raise Unauthorized(
             f"`{name}`, which signs in to the cluster, gave no credential", hint="run it by hand to see why"
         )
