@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import aiohttp
 import msgspec
@@ -19,8 +19,9 @@ from yarl import URL
 
 from bascule.clients.kube.access import Access
 from bascule.clients.kube.faults import error_of
-from bascule.clients.kube.identity import Identity
-from bascule.errors import Unavailable, Uncertain
+from bascule.clients.kube.identity import Credential, Identity
+from bascule.clients.kube.sessions import Sessions
+from bascule.errors import Error, Unauthorized, Unavailable, Uncertain
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
@@ -28,15 +29,22 @@ APPLY = "application/apply-patch+yaml"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 LARGEST_ANSWER = 64 * 1024 * 1024
-CONNECTIONS = 64
 ANSWER_WITHIN = 30.0
 CONNECT_WITHIN = 10.0
-TURNS = 5
 _READS = frozenset({"GET", "HEAD"})
 
 
 class TooLarge(Unavailable):
     """The answer is larger than what is taken; ask for less of it."""
+
+
+class _Request(NamedTuple):
+    method: str
+    path: str
+    query: Mapping[str, str] | None
+    body: bytes | None
+    kind: str
+    accept: str
 
 
 class KubeClient:
@@ -46,8 +54,7 @@ class KubeClient:
         self.access = access
         self._within = answer_within
         self._identity = Identity(access)
-        self._session: aiohttp.ClientSession | None = None
-        self._opening = asyncio.Lock()
+        self._sessions = Sessions(access.ca)
 
     async def __aenter__(self) -> Self:
         """Return itself."""
@@ -61,15 +68,7 @@ class KubeClient:
 
     async def aclose(self) -> None:
         """Close connections; a client that is closed can be used again."""
-        session, self._session = self._session, None
-        if session is not None:
-            # A farewell of TLS would be waited for, and a watch that is given up gets none.
-            if session.connector is not None:
-                await session.connector.close(abort_ssl=True)
-            await session.close()
-            # One that was given up within its handshake closes a few turns of the loop later.
-            for _ in range(TURNS):
-                await asyncio.sleep(0)
+        await self._sessions.aclose()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
         """Read what stands at *path*."""
@@ -108,24 +107,32 @@ class KubeClient:
 
         Raises `Rejected`, `Unauthorized`, `Unavailable`, or `Uncertain` for what may have changed something.
         """
-        changes = method not in _READS
-        what = f"`{method} {path}`"
         body = document if isinstance(document, bytes) else msgspec.json.encode(document) if document else None
+        request = _Request(method, path, query, body, kind, accept)
+        # Signing in has a time of its own: a program that hangs is not the API server's silence.
+        credential = await self._identity.credential()
         try:
-            async with (
-                asyncio.timeout(self._within),
-                self._asked(method, path, query, body, kind=kind, accept=accept) as reply,
-            ):
+            return await self._once(request, credential)
+        except Unauthorized:
+            renewed = await self._identity.credential(refused=credential)
+            if renewed == credential:
+                raise
+        return await self._once(request, renewed)
+
+    async def _once(self, request: _Request, credential: Credential) -> bytes:
+        changes = request.method not in _READS
+        what = f"`{request.method} {request.path}`"
+        try:
+            async with asyncio.timeout(self._within), self._asked(request, credential) as reply:
                 data = await _body(reply, what)
                 if reply.status >= 300:
-                    raise error_of(what, reply.status, data, reply.headers.get("Retry-After", ""), changes=changes)
+                    raise self._refusal(what, reply, data, changes=changes)
                 return data
         except TimeoutError as error:
             raise _silence(changes=changes)(f"the API server gave no answer to {what} in {self._within:g} s") from error
         except aiohttp.ClientConnectorError as error:
-            raise Unavailable(
-                f"the API server at {self.access.server} cannot be reached: {error.os_error.strerror or error.os_error}",
-                hint="is it up? `kubectl version` asks it too",
+            raise _unreachable(
+                self.access.server, error
             ) from None  # the error itself holds the request, and so the token
         except (aiohttp.ClientError, OSError) as error:
             words = f"the connection to the API server broke at {what}: {type(error).__name__}"
@@ -139,65 +146,74 @@ class KubeClient:
         bookmarks hears something each minute.
         """
         what = f"`WATCH {path}`"
+        request = _Request("GET", path, {**query, "watch": "1"}, None, JSON, accept)
+        credential = await self._identity.credential()
+        renewed = None
         try:
-            async with self._asked("GET", path, {**query, "watch": "1"}, None, accept=accept, idle=idle) as reply:
-                if reply.status >= 300:
-                    data = await _body(reply, what)
-                    raise error_of(what, reply.status, data, reply.headers.get("Retry-After", ""), changes=False)
-                async for line in _lines(reply, what):
+            async with self._asked(request, credential, idle=idle) as reply:
+                if reply.status == 401:
+                    renewed = await self._identity.credential(refused=credential)
+                if renewed is None or renewed == credential:
+                    async for line in self._watched(reply, what):
+                        yield line
+                    return
+            async with self._asked(request, renewed, idle=idle) as reply:
+                async for line in self._watched(reply, what):
                     yield line
+        except aiohttp.ClientConnectorError as error:
+            raise _unreachable(self.access.server, error) from None
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise Unavailable(f"the connection to the API server broke at {what}: {type(error).__name__}") from None
 
+    async def _watched(self, reply: aiohttp.ClientResponse, what: str) -> AsyncIterator[bytes]:
+        if reply.status >= 300:
+            raise self._refusal(what, reply, await _body(reply, what), changes=False)
+        async for line in _lines(reply, what):
+            yield line
+
     @asynccontextmanager
     async def _asked(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        *,
-        kind: str = JSON,
-        accept: str = JSON,
-        idle: float | None = None,
+        self, request: _Request, credential: Credential, *, idle: float | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        session = await self._opened()
         # aiohttp would quote what is quoted already, and a watch has no end in time.
-        url = URL(f"{self.access.server}{path}", encoded=True)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN, sock_read=idle)
-        token = await self._identity.token()
-        for is_last in (False, True):
-            headers = {"Accept": accept, **({"Authorization": f"Bearer {token}"} if token else {})}
-            if body is not None:
-                headers["Content-Type"] = kind
-            async with session.request(
-                method,
-                url.update_query(query) if query else url,
-                data=body,
+        url = URL(f"{self.access.server}{request.path}", encoded=True)
+        headers = {"Accept": request.accept}
+        if credential.token:
+            headers["Authorization"] = f"Bearer {credential.token}"
+        if request.body is not None:
+            headers["Content-Type"] = request.kind
+        async with (
+            self._sessions.lent(credential) as session,
+            session.request(
+                request.method,
+                url.update_query(request.query) if request.query else url,
+                data=request.body,
                 headers=headers,
-                timeout=timeout,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN, sock_read=idle),
                 allow_redirects=False,
                 server_hostname=self.access.server_name,
-            ) as reply:
-                if reply.status == 401 and not is_last:
-                    renewed = await self._identity.token(refused=token)
-                    if renewed != token:
-                        token = renewed
-                        continue
-                yield reply
-                return
+            ) as reply,
+        ):
+            yield reply
 
-    async def _opened(self) -> aiohttp.ClientSession:
-        async with self._opening:
-            if self._session is None:
-                connector = aiohttp.TCPConnector(ssl=await self._identity.context(), limit=CONNECTIONS)
-                self._session = aiohttp.ClientSession(
-                    connector=connector,
-                    cookie_jar=aiohttp.DummyCookieJar(),
-                    headers={"User-Agent": "bascule"},
-                    max_line_size=64 * 1024,
-                )
-            return self._session
+    def _refusal(self, what: str, reply: aiohttp.ClientResponse, data: bytes, *, changes: bool) -> Error:
+        error = error_of(what, reply.status, data, reply.headers.get("Retry-After", ""), changes=changes)
+        if isinstance(error, Unauthorized):
+            error.hint = self._identity.remedy
+        return error
+
+
+def _unreachable(server: str, error: aiohttp.ClientConnectorError) -> Unavailable:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or "it cannot be verified"
+        return Unavailable(
+            f"the certificate of the API server at {server} is not accepted: {why}",
+            hint="see `certificate-authority` and `tls-server-name` in the kubeconfig",
+        )
+    return Unavailable(
+        f"the API server at {server} cannot be reached: {error.os_error.strerror or error.os_error}",
+        hint="is it up? `kubectl version` asks it too",
+    )
 
 
 def _silence(*, changes: bool) -> type[Uncertain | Unavailable]:

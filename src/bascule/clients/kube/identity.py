@@ -1,101 +1,109 @@
 """
 Who we are to the API server: the token to sign with, and the client's certificate.
 
-A token file is read anew each minute, and at once when a token was refused; a program
-that prints a credential is asked again when it is refused or near its end.
+A token file is read anew each minute, and at once when a token was refused; so are the
+files of a certificate. A program that prints a credential is asked again when it is
+refused or near its end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import ssl
-import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
-
-from bascule.clients.kube.access import Access, Login
-from bascule.clients.programs import printed_by
-from bascule.errors import Mistake, Unauthorized
+from bascule.clients.kube.access import Access, Pem
+from bascule.clients.kube.kubeconfig import LONGEST_FILE, read
+from bascule.clients.kube.login import PATIENCE, asked
+from bascule.errors import Unauthorized
 
 READ_AGAIN = 60.0
-PATIENCE = 60.0
-LONGEST = 256 * 1024
+LONGEST_TOKEN = 256 * 1024
 NEAR = 30.0
 
 
-class _Printed(msgspec.Struct, rename="camel"):
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
-    expiration_timestamp: datetime | None = None
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a request is signed with. Certificate and key are PEM, or empty."""
 
-
-class _Credential(msgspec.Struct):
-    status: _Printed | None = None
+    token: str = field(default="", repr=False)
+    certificate: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
 
 
 class Identity:
-    """Signs requests as *access* says."""
+    """Signs requests as *access* says; *now* is the time of day, *patience* how long a program is waited for."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, *, now: Callable[[], float] = time.time, patience: float = PATIENCE) -> None:
         self._access = access
-        self._token = access.token
-        self._read_at = float("-inf")
+        self._now = now
+        self._patience = patience
+        self._kept: Credential | None = None
+        self._renew_at = float("inf")
+        self._ends_at: datetime | None = None
         self._asking = asyncio.Lock()
-        self._printed: _Printed | None = None
-        self._served = 0
 
-    async def token(self, *, refused: str | None = None) -> str:
-        """Return the token to use now, which is another than *refused* if there is one."""
-        access = self._access
-        if access.token_file is not None:
-            if refused is not None or time.monotonic() - self._read_at > READ_AGAIN:
-                self._token = _read_token(access.token_file)
-                self._read_at = time.monotonic()
-            return self._token
-        if access.login is not None:
-            return (await self._login(access.login, refused)).token
-        return self._token
-
-    async def context(self) -> ssl.SSLContext:
-        """Return how to verify the server, and what certificate to show."""
-        access = self._access
-        certificate, key = access.certificate, access.key
-        if access.login is not None:
-            printed = await self._login(access.login, None)
-            certificate, key = (
-                (printed.client_certificate_data.encode(), printed.client_key_data.encode())
-                if printed.client_certificate_data
-                else (certificate, key)
-            )
-        try:
-            context = ssl.create_default_context(cadata=access.ca)
-            if certificate:
-                _load(context, certificate, key)
-        except (ssl.SSLError, ValueError, OSError) as error:
-            raise Mistake(
-                "the cluster's authority, or the client's certificate or key, cannot be read",
-                hint="see `kubectl config view`",
-            ) from error
-        return context
-
-    async def _login(self, login: Login, refused: str | None) -> _Printed:
+    async def credential(self, *, refused: Credential | None = None) -> Credential:
+        """Return the credential to use now, which is another than *refused* if there is one; raises `Unauthorized`."""
         async with self._asking:
-            kept = self._printed
-            if kept is None or kept.token == refused or _is_near_its_end(kept):
-                self._printed = kept = await _ask(login)
+            kept = self._kept
+            if kept is None or (refused is not None and kept == refused) or self._now() >= self._renew_at:
+                self._kept = kept = await self._renewed()
             return kept
 
+    @property
+    def remedy(self) -> str:
+        """What to do when the credential is not accepted."""
+        access = self._access
+        if access.login is not None:
+            end = self._ends_at
+            if end is not None and end.timestamp() <= self._now():
+                return f"`{access.login.name}` gave one that ended at {end.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}: sign in anew"
+            return f"`{access.login.name}` gave it: sign in anew, or run it by hand"
+        if access.token_file is not None:
+            return f"it is from the file `{access.token_file}`: renew what is in it"
+        return "it is from the kubeconfig, and may have ended: renew it there"
 
-def _read_token(file: Path) -> str:
+    async def _renewed(self) -> Credential:
+        access = self._access
+        if access.login is not None:
+            printed = await asked(access.login, patience=self._patience)
+            self._ends_at = printed.ends_at
+            self._renew_at = _renew_at(printed.ends_at, self._now())
+            if printed.certificate:
+                return Credential(printed.token, printed.certificate, printed.key)
+            return Credential(printed.token, *await asyncio.to_thread(_certificate, access))
+        if access.token_file is not None or access.certificate.file is not None:
+            self._renew_at = self._now() + READ_AGAIN
+        return await asyncio.to_thread(self._read)
+
+    def _read(self) -> Credential:
+        access, token = self._access, self._access.token
+        if access.token_file is not None:
+            try:
+                token = _token_in(access.token_file)
+            except Unauthorized:
+                # It may be about to be replaced: what was read last holds until then.
+                token = self._kept.token if self._kept is not None else token
+                if not token:
+                    raise
+        return Credential(token, *_certificate(access))
+
+
+def _renew_at(end: datetime | None, now: float) -> float:
+    """Return when to ask again; one that is at its end when it comes is asked for again when it is refused."""
+    if end is None or end.timestamp() <= now:
+        return float("inf")
+    return end.timestamp() - min(NEAR, (end.timestamp() - now) / 10)
+
+
+def _token_in(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
-            data = opened.read(LONGEST)
-        token = data.decode("ascii").strip()
+        data = read(file)
+        token = data.decode("ascii").strip() if len(data) <= LONGEST_TOKEN else ""
     except (OSError, UnicodeDecodeError):
         token = ""
     if not token or not token.isprintable():
@@ -105,45 +113,19 @@ def _read_token(file: Path) -> str:
     return token
 
 
-def _load(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Hand certificate and key over, for which the library only takes a file; it is gone at once."""
-    descriptor, name = tempfile.mkstemp(prefix="bascule-")
+def _certificate(access: Access) -> tuple[bytes, bytes]:
+    return _pem(access.certificate, "certificate"), _pem(access.key, "key")
+
+
+def _pem(pem: Pem, what: str) -> bytes:
+    if pem.file is None:
+        return pem.data
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(certificate + b"\n" + key)
-        context.load_cert_chain(name)
-    finally:
-        Path(name).unlink()
-
-
-def _is_near_its_end(printed: _Printed) -> bool:
-    end = printed.expiration_timestamp
-    return end is not None and end.timestamp() - datetime.now(UTC).timestamp() < NEAR
-
-
-async def _ask(login: Login) -> _Printed:
-    name = login.command[0]
-    info = {"apiVersion": login.api_version, "kind": "ExecCredential", "spec": {"interactive": False}}
-    try:
-        data, code = await printed_by(
-            login.command,
-            most=LONGEST,
-            patience=PATIENCE,
-            env={**os.environ, **login.env, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()},
-        )
-    except TimeoutError as error:  # an OSError too, and to be told from the others
-        raise Unauthorized(f"`{name}` gave no credential within {PATIENCE:g} s", hint="run it by hand") from error
+        data = read(pem.file)
     except OSError as error:
         raise Unauthorized(
-            f"`{name}`, which signs in to the cluster, cannot be run: {error.strerror}",
-            hint="see the kubeconfig's `exec`",
+            f"the client's {what} `{pem.file}` cannot be read: {error.strerror}", hint="see its owner and mode"
         ) from error
-    try:
-        found = msgspec.json.decode(data, type=_Credential).status
-    except msgspec.MsgspecError:
-        found = None
-    if code or found is None or not (found.token or found.client_certificate_data):
-        raise Unauthorized(
-            f"`{name}`, which signs in to the cluster, gave no credential", hint="run it by hand to see why"
-        )
-    return found
+    if len(data) > LONGEST_FILE:
+        raise Unauthorized(f"the client's {what} `{pem.file}` is too large to be one", hint="see `kubectl config view`")
+    return data
