@@ -105,7 +105,7 @@ class StandInKubelet:
         folder = self.folder / uid
         folder.mkdir(exist_ok=True)
         (folder / "message").touch()
-        env = {each["name"]: each.get("value", meta["name"]) for each in container["env"]}
+        env = {each["name"]: each.get("value", meta["name"]) for each in container.get("env", ())}
         # The API server fills in what a container asks for, and so does a kubelet.
         settings = {
             **{name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG"}},

@@ -62,14 +62,12 @@ class MirrorWorld:
         self._thread.start()
         self.slurm.__enter__()
         self._client = self.call(self._opened())
-        self._kubelet = asyncio.run_coroutine_threadsafe(self.kubelet.run(), self._loop)
+        self._kubelet = self.call(self._started(self.kubelet.run()))
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop_operator()
-        self._kubelet.cancel()
-        with suppress(BaseException):
-            self._kubelet.result(10)
+        self.call(ended(self._kubelet))
         self.call(self._client.aclose())
         self.slurm.__exit__()
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -79,6 +77,9 @@ class MirrorWorld:
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Do *work* in the loop of this world."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+
+    async def _started(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.create_task(work)
 
     async def _opened(self) -> KubeClient:
         client = KubeClient(self.access)
@@ -260,6 +261,8 @@ class MirrorWorld:
         while not (found := condition()):
             if self.operator is not None and self.operator.poll() == LOST_THE_LEAD:
                 self.start_operator()  # as whoever started it does
+            if self._kubelet.done():
+                self._kubelet.result()  # raises what ended it: without it no pod runs
             assert time.monotonic() < ends, self.tell()
             time.sleep(0.05)
         return found
@@ -283,6 +286,12 @@ class MirrorWorld:
         logs = [f"{key}: {[log.read_text()[-2000:] for log in files]}" for key, files in self.kubelet.logs.items()]
         mine = [line for line in logs if line.startswith(self.namespace)]
         return "\n".join([*told, *mine, (self.folder / "operator.log").read_text()[-4000:]])
+
+
+async def ended(task: asyncio.Task[None]) -> None:
+    """End *task*, and wait until it has ended."""
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def apply(client: KubeClient, document: Document) -> None:

@@ -26,6 +26,8 @@ from tests.testbed.slurm import SlurmCluster
 
 WITHIN = 60.0
 LEASE = 10
+_of_earlier_tests: set[str] = set()
+"""What Slurm calls the jobs of tests that came before: a test's own may be called the same by people."""
 
 
 class Operator:
@@ -140,6 +142,7 @@ def kube(control_plane, tmp_path) -> Iterator[Cluster]:
 def hpc(kube, slurm_2605_dbd) -> SlurmCluster:
     """A target `hpc` for real Slurm, with its token in a Secret."""
     slurm = slurm_2605_dbd
+    _of_earlier_tests.update(record.name for record in slurm.records())
     kube.kubectl("delete", "secret", "hpc-token", "--ignore-not-found")
     kube.kubectl("create", "secret", "generic", "hpc-token", f"--from-literal=token={slurm.token()}")
     kube.apply(target(slurm))
@@ -157,6 +160,7 @@ def target(slurm: SlurmCluster, **spec: Any) -> dict[str, Any]:
             "credentials": {"user": slurm.user, "secret": {"name": "hpc-token"}},
             "network": {"allow": ["127.0.0.1/32"], "plaintext": True},
             "limits": {"pollInterval": "1s"},
+            "options": {"settleSeconds": 3},
             "mirror": "None",
             **spec,
         },
@@ -178,5 +182,6 @@ def job(name: str, slurm: SlurmCluster, script: str, **spec: Any) -> dict[str, A
 
 
 def records_of(slurm: SlurmCluster, name: str) -> list[Any]:
-    """Return what Slurm knows of the job *name*, in its own records."""
-    return [record for record in slurm.records() if re.match(rf"{re.escape(name)}-", record.name)]
+    """Return what Slurm knows of this test's job *name*, in its own records."""
+    found = [record for record in slurm.records() if re.match(rf"{re.escape(name)}-", record.name)]
+    return [record for record in found if record.name not in _of_earlier_tests]
