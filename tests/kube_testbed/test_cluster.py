@@ -17,12 +17,12 @@ pytestmark = [pytest.mark.real, pytest.mark.root]
 
 
 @pytest.fixture
-def room(cluster, namespace) -> Iterator[str]:
-    cluster.kubectl("create", "namespace", namespace)
+def room(kube_cluster, namespace) -> Iterator[str]:
+    kube_cluster.kubectl("create", "namespace", namespace)
     account = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-    wait_until(lambda: cluster.rest.get(account) is not None, "the service account", within=LONG)
+    wait_until(lambda: kube_cluster.rest.get(account) is not None, "the service account", within=LONG)
     yield namespace
-    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    kube_cluster.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
 @pytest.fixture
@@ -46,33 +46,33 @@ def page() -> Iterator[int]:
         server.shutdown()
 
 
-def test_a_pod_runs_on_each_node_and_is_known_by_its_end(cluster, room):
-    for node in cluster.nodes:
-        cluster.apply(pod(room, f"on-{node}", "echo it failed >/dev/termination-log; exit 3", nodeName=node))
+def test_a_pod_runs_on_each_node_and_is_known_by_its_end(kube_cluster, room):
+    for node in kube_cluster.nodes:
+        kube_cluster.apply(pod(room, f"on-{node}", "echo it failed >/dev/termination-log; exit 3", nodeName=node))
 
-    for node in cluster.nodes:
-        wait_for(cluster, room, f"on-{node}", "Failed")
-        found = cluster.rest.get(f"/api/v1/namespaces/{room}/pods/on-{node}")["status"]
+    for node in kube_cluster.nodes:
+        wait_for(kube_cluster, room, f"on-{node}", "Failed")
+        found = kube_cluster.rest.get(f"/api/v1/namespaces/{room}/pods/on-{node}")["status"]
         ended = found["containerStatuses"][0]["state"]["terminated"]
         assert (3, "it failed\n") == (ended["exitCode"], ended["message"])
 
 
-def test_its_output_is_heard_while_it_runs(cluster, room):
-    cluster.apply(pod(room, "talker", "for n in 1 2 3; do echo line $n; sleep 1; done"))
-    wait_for(cluster, room, "talker", "Running", "Succeeded")
+def test_its_output_is_heard_while_it_runs(kube_cluster, room):
+    kube_cluster.apply(pod(room, "talker", "for n in 1 2 3; do echo line $n; sleep 1; done"))
+    wait_for(kube_cluster, room, "talker", "Running", "Succeeded")
 
-    line = cluster.kubectl_line("logs", "--follow", "talker", "-n", room)
-    with subprocess.Popen(line, env=cluster.environment(), stdout=subprocess.PIPE, text=True) as following:
+    line = kube_cluster.kubectl_line("logs", "--follow", "talker", "-n", room)
+    with subprocess.Popen(line, env=kube_cluster.environment(), stdout=subprocess.PIPE, text=True) as following:
         assert following.stdout is not None
         assert "line 1\n" == following.stdout.readline()
-        was = phase(cluster, room, "talker")
+        was = phase(kube_cluster, room, "talker")
         heard = following.stdout.read()
 
     assert ("Running", "line 2\nline 3\n") == (was, heard)
 
 
-def test_a_command_runs_in_it_and_the_restricted_rules_are_no_hindrance(cluster, room):
-    cluster.kubectl("label", "namespace", room, "pod-security.kubernetes.io/enforce=restricted")
+def test_a_command_runs_in_it_and_the_restricted_rules_are_no_hindrance(kube_cluster, room):
+    kube_cluster.kubectl("label", "namespace", room, "pod-security.kubernetes.io/enforce=restricted")
     strict = {
         "runAsNonRoot": True,
         "runAsUser": 65534,
@@ -83,64 +83,66 @@ def test_a_command_runs_in_it_and_the_restricted_rules_are_no_hindrance(cluster,
     }
     modest = pod(room, "modest", "sleep 600")
     modest["spec"]["containers"][0]["securityContext"] = strict
-    cluster.apply(modest)
-    wait_for(cluster, room, "modest", "Running")
+    kube_cluster.apply(modest)
+    wait_for(kube_cluster, room, "modest", "Running")
 
-    assert "65534\n" == cluster.kubectl("exec", "modest", "-n", room, "--", "id", "-u")
-    assert "no" == cluster.kubectl("exec", "modest", "-n", room, "--", "sh", "-c", "touch /x 2>/dev/null || echo -n no")
+    assert "65534\n" == kube_cluster.kubectl("exec", "modest", "-n", room, "--", "id", "-u")
+    assert "no" == kube_cluster.kubectl(
+        "exec", "modest", "-n", room, "--", "sh", "-c", "touch /x 2>/dev/null || echo -n no"
+    )
 
 
-def test_pods_reach_the_api_server_by_its_service_and_its_name(cluster, room):
+def test_pods_reach_the_api_server_by_its_service_and_its_name(kube_cluster, room):
     script = (
         "cd /var/run/secrets/kubernetes.io/serviceaccount; nslookup kubernetes.default.svc.cluster.local"
         " && test -s token && nc -w 5 kubernetes.default.svc.cluster.local 443 </dev/null && echo reached"
     )
-    cluster.apply(pod(room, "asker", script))
-    wait_for(cluster, room, "asker", "Succeeded", "Failed")
+    kube_cluster.apply(pod(room, "asker", script))
+    wait_for(kube_cluster, room, "asker", "Succeeded", "Failed")
 
-    assert "reached" in cluster.kubectl("logs", "asker", "-n", room)
+    assert "reached" in kube_cluster.kubectl("logs", "asker", "-n", room)
 
 
-def test_pods_on_two_nodes_reach_each_other(cluster, room):
-    first, second = cluster.nodes
-    cluster.apply(pod(room, "server", "while :; do echo hello | nc -l -p 8080; done", nodeName=first))
-    wait_for(cluster, room, "server", "Running")
-    address = cluster.rest.get(f"/api/v1/namespaces/{room}/pods/server")["status"]["podIP"]
+def test_pods_on_two_nodes_reach_each_other(kube_cluster, room):
+    first, second = kube_cluster.nodes
+    kube_cluster.apply(pod(room, "server", "while :; do echo hello | nc -l -p 8080; done", nodeName=first))
+    wait_for(kube_cluster, room, "server", "Running")
+    address = kube_cluster.rest.get(f"/api/v1/namespaces/{room}/pods/server")["status"]["podIP"]
     client = f"for n in 1 2 3 4 5; do nc -w 5 {address} 8080 </dev/null && exit; sleep 1; done; exit 1"
-    cluster.apply(pod(room, "client", client, nodeName=second))
-    wait_for(cluster, room, "client", "Succeeded", "Failed")
+    kube_cluster.apply(pod(room, "client", client, nodeName=second))
+    wait_for(kube_cluster, room, "client", "Succeeded", "Failed")
 
-    assert "hello\n" == cluster.kubectl("logs", "client", "-n", room)
+    assert "hello\n" == kube_cluster.kubectl("logs", "client", "-n", room)
 
 
-def test_what_is_lent_is_reached_by_pods_under_an_address_and_a_name(cluster, room, page):
-    there = cluster.lend(page)
+def test_what_is_lent_is_reached_by_pods_under_an_address_and_a_name(kube_cluster, room, page):
+    there = kube_cluster.lend(page)
     port = there.rpartition(":")[2]
     script = f"wget -q -O - http://{there}/; wget -q -O - http://{OUTSIDE_NAME}:{port}/"
-    cluster.apply(pod(room, "visitor", script))
-    wait_for(cluster, room, "visitor", "Succeeded", "Failed")
+    kube_cluster.apply(pod(room, "visitor", script))
+    wait_for(kube_cluster, room, "visitor", "Succeeded", "Failed")
 
-    assert "from outside\nfrom outside\n" == cluster.kubectl("logs", "visitor", "-n", room)
+    assert "from outside\nfrom outside\n" == kube_cluster.kubectl("logs", "visitor", "-n", room)
 
 
-def test_real_slurm_is_reached_by_pods(cluster, room, slurm_2605):
-    there = cluster.lend(slurm_2605.ports.rest)
+def test_real_slurm_is_reached_by_pods(kube_cluster, room, slurm_2605):
+    there = kube_cluster.lend(slurm_2605.ports.rest)
     version = slurm_2605.rest_versions[-1]
     headers = f'--header "X-SLURM-USER-NAME: {slurm_2605.user}" --header "X-SLURM-USER-TOKEN: {slurm_2605.token()}"'
-    cluster.apply(pod(room, "pinger", f"wget -q -O - {headers} http://{there}/slurm/{version}/ping"))
-    wait_for(cluster, room, "pinger", "Succeeded", "Failed")
+    kube_cluster.apply(pod(room, "pinger", f"wget -q -O - {headers} http://{there}/slurm/{version}/ping"))
+    wait_for(kube_cluster, room, "pinger", "Succeeded", "Failed")
 
-    (ping,) = json.loads(cluster.kubectl("logs", "pinger", "-n", room))["pings"]
+    (ping,) = json.loads(kube_cluster.kubectl("logs", "pinger", "-n", room))["pings"]
     assert ping["responding"]
 
 
-def test_a_program_of_this_machine_can_be_run_in_its_network(cluster, page):
-    there = cluster.lend(page)
+def test_a_program_of_this_machine_can_be_run_in_its_network(kube_cluster, page):
+    there = kube_cluster.lend(page)
     ask = f"import urllib.request; print(urllib.request.urlopen('http://{there}/').read().decode())"
-    line = cluster.inside(sys.executable, "-c", ask)
+    line = kube_cluster.inside(sys.executable, "-c", ask)
 
     assert "from outside\n\n" == subprocess.run(line, capture_output=True, text=True, check=True).stdout
-    kubectl = cluster.inside(
-        *cluster.kubectl_line("--kubeconfig", str(cluster.kubeconfig_inside), "get", "nodes", "-o", "name")
+    kubectl = kube_cluster.inside(
+        *kube_cluster.kubectl_line("--kubeconfig", str(kube_cluster.kubeconfig_inside), "get", "nodes", "-o", "name")
     )
     assert "node/node-1\nnode/node-2\n" == subprocess.run(kubectl, capture_output=True, text=True, check=True).stdout

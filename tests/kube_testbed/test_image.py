@@ -45,13 +45,13 @@ def config(bascule_image) -> dict[str, object]:
 
 
 @pytest.fixture
-def answer(cluster, namespace, bascule_image):
+def answer(kube_cluster, namespace, bascule_image):
     """
     Run the image with arguments, as strictly as Kubernetes can, and return what it printed.
     """
-    cluster.load(bascule_image)
-    cluster.kubectl("create", "namespace", namespace)
-    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+    kube_cluster.load(bascule_image)
+    kube_cluster.kubectl("create", "namespace", namespace)
+    kube_cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
 
     def run(*argv: str, command: list[str] | None = None) -> str:
         strict = pod(namespace, "bascule", "")
@@ -59,13 +59,13 @@ def answer(cluster, namespace, bascule_image):
         container |= {"args": list(argv)} if command is None else {"command": command}
         strict["spec"] |= {"containers": [container], "serviceAccountName": "default"}
         account = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-        wait_until(lambda: cluster.rest.get(account) is not None, "the service account", within=60)
-        cluster.apply(strict)
-        wait_for(cluster, namespace, "bascule", "Succeeded", "Failed", within=90)
-        return cluster.kubectl("logs", "bascule", "-n", namespace)
+        wait_until(lambda: kube_cluster.rest.get(account) is not None, "the service account", within=60)
+        kube_cluster.apply(strict)
+        wait_for(kube_cluster, namespace, "bascule", "Succeeded", "Failed", within=90)
+        return kube_cluster.kubectl("logs", "bascule", "-n", namespace)
 
     yield run
-    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    kube_cluster.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
 def test_it_is_small(bascule_image: Path, record_property):

@@ -64,7 +64,7 @@ def test_stopped(start_kube):
     assert [] == traces(folder)
 
 
-def test_owner_killed(cluster):
+def test_owner_killed(kube_cluster):
     # It takes what has been built: in a home of its own it would build again.
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(CACHE.parent)}
     command = [sys.executable, "-c", OWNER]

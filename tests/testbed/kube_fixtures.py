@@ -3,9 +3,9 @@ Fixtures for tests that talk to a real Kubernetes cluster. A plug-in, as ``fixtu
 
     @pytest.mark.real
     @pytest.mark.root
-    def test_it(cluster: KubeCluster) -> None: ...
+    def test_it(kube_cluster: KubeCluster) -> None: ...
 
-`control_plane` has no nodes: objects live, and nothing runs. `cluster` has two, and runs pods.
+`control_plane` has no nodes: objects live, and nothing runs. `kube_cluster` has two, and runs pods.
 Tests that share one leave it as they found it: every program up, every node up, and no
 objects but in a namespace that is the test's own (`namespace`).
 """
@@ -27,7 +27,7 @@ from tests.testbed.machine import Announce, TestbedUnavailable, why_not
 
 HINT = "run the tests as root on Debian, with its packages and the Go module proxy within reach"
 
-CLUSTERS = {"control_plane", "cluster", "start_kube"}
+CLUSTERS = {"control_plane", "kube_cluster", "start_kube"}
 
 PREPARED: dict[str, Callable[[Announce], object]] = {
     **dict.fromkeys(CLUSTERS, kube_parts.ensure),
@@ -79,8 +79,8 @@ def control_plane() -> Iterator[KubeCluster]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[KubeCluster]:
-    yield from _cluster("cluster", KubeSpec(nodes=2))
+def kube_cluster() -> Iterator[KubeCluster]:
+    yield from _cluster("kube_cluster", KubeSpec(nodes=2))
 
 
 @pytest.fixture
