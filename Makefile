@@ -17,10 +17,10 @@ help: ## list the targets
 demo: ## install into .build/demo and run a job on this machine
 	@sh tools/demo.sh "$(PYTHON)" "$(BUILD)/demo"
 
-test: ## install what the tests need, outside the tree, and run all but those on Kubernetes
-	@"$(PYTHON)" tools/check.py lint types layers fast machine
+test: ## install what the tests need, outside the tree, and run all of them
+	@"$(PYTHON)" tools/check.py lint types layers fast machine kubernetes
 
-test-kubernetes: ## the tests on real Kubernetes, as root; compiles it first, which takes a quarter of an hour once
+test-kubernetes: ## the last tier of them: those on real Kubernetes, as root; compiles it first, which takes a quarter of an hour once
 	@"$(PYTHON)" tools/check.py kubernetes
 
 test-fast: ## the tests that need no server, no root and no time, after the linters
