@@ -6,15 +6,15 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-import yaml
 
 from bascule.clients.kube import KubeClient, Rejected, access_from_environment
 from bascule.clients.kube.client import APPLY, MERGE
 from bascule.errors import Error
 from bascule.platforms.kubernetes.crds import crds
 from tests.clients.address_forms import INNER, INNER_V6, OPEN, OPEN_V6, numbers, other_scripts, within_v6
+from tests.deploy.installing import policies, rights
 from tests.mirrors.kubelet import kubeconfig_of
-from tests.mirrors.world import INSTALLED, apply, installed
+from tests.mirrors.world import apply
 
 pytestmark = [pytest.mark.real, pytest.mark.root]
 
@@ -44,19 +44,11 @@ class Room:
         self.policies = []
 
     async def prepare(self):
-        for document in (*crds(), *installed()):
+        for document in (*crds(), *rights()):
             await apply(self.client, document)
         await apply(self.client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
-        for document in yaml.safe_load_all(INSTALLED.read_text()):
-            if not document or not document["kind"].startswith("ValidatingAdmissionPolicy"):
-                continue
-            document["metadata"]["name"] += f"-{self.namespace}"
-            if document["kind"] == "ValidatingAdmissionPolicy":
-                labels = {"kubernetes.io/metadata.name": self.namespace}
-                document["spec"]["matchConstraints"]["namespaceSelector"] = {"matchLabels": labels}
-            else:
-                document["spec"]["policyName"] += f"-{self.namespace}"
-            self.policies.append(document)
+        self.policies = policies(self.namespace, {"kubernetes.io/metadata.name": self.namespace})
+        for document in self.policies:
             await apply(self.client, document)
         await self.until_refused()
 

@@ -8,8 +8,8 @@ from tests.mirrors.world import MirrorWorld
 
 
 @pytest.fixture(scope="module")
-def shared_world(control_plane, tmp_path_factory):
-    with MirrorWorld(control_plane.kubeconfig, tmp_path_factory.mktemp("mirrors")) as world:
+def shared_world(control_plane, tether, tmp_path_factory):
+    with MirrorWorld(control_plane.kubeconfig, tmp_path_factory.mktemp("mirrors"), tether) as world:
         world.start_operator()
         yield world
 

@@ -22,6 +22,7 @@ import msgspec
 from bascule.clients.kube import Access, KubeClient, Rejected
 from bascule.clients.kube.client import MERGE
 from bascule.errors import Error
+from tests.testbed.tether import Tether
 
 LOOK = 0.1
 Document = dict[str, Any]
@@ -30,9 +31,10 @@ Document = dict[str, Any]
 class StandInKubelet:
     """Runs pods, until cancelled; *settings* is what their containers get besides."""
 
-    def __init__(self, access: Access, folder: Path) -> None:
+    def __init__(self, access: Access, folder: Path, tether: Tether) -> None:
         self.access = access
         self.folder = folder
+        self._tether = tether
         self.settings: dict[str, str] = {}
         self.namespaces: set[str] = set()
         """Whose pods are run here; other tests have their own."""
@@ -126,6 +128,7 @@ class StandInKubelet:
                 stderr=output,
                 start_new_session=True,
             )
+        self._tether.hold(self.running[uid].pid)
         await self._patch_status(meta["namespace"], meta["name"], {"phase": "Running"})
 
     async def _follow(self, pod: Document) -> None:
@@ -137,6 +140,7 @@ class StandInKubelet:
         if process.returncode is None:
             return
         del self.running[meta["uid"]]
+        self._tether.let_go(process.pid)
         code = process.returncode if process.returncode >= 0 else 128 - process.returncode
         message = (self.folder / meta["uid"] / "message").read_text()
         ended = {"exitCode": code, "message": message, "reason": "Completed" if code == 0 else "Error"}

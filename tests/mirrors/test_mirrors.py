@@ -250,6 +250,10 @@ class TestWhoMay:
         assert "JobNamespace" in status["message"]
 
     def test_a_status_that_somebody_edits_is_put_right(self, world):
+        """
+        Where the policies are not installed, or were taken away.
+        """
+        world.new_namespace(guarded=False)
         outside = world.running("train")
 
         world.patch(f"{world.path('train')}/status", {"status": {"phase": "Succeeded", "exitCode": 0}})

@@ -29,12 +29,15 @@ meas = measure q;
 
 
 @pytest.fixture(scope="module")
-def center() -> Iterator[dict[str, str]]:
+def center(tether) -> Iterator[dict[str, str]]:
     """Run the fake Application Center; what it says of itself."""
     command = [sys.executable, "-m", "tests.fakes.lsf", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as server:
+        tether.hold(server.pid)
         yield dict(server.stdout.readline().rstrip("\n").split(": ", 1) for _ in range(3))
         server.send_signal(signal.SIGINT)
+        server.wait()
+        tether.let_go(server.pid)
 
 
 @pytest.fixture(params=["None", "Isolated"])

@@ -23,20 +23,20 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import msgspec
-import yaml
 
 from bascule.clients.kube import KubeClient, Rejected, access_from_environment
 from bascule.clients.kube.client import APPLY, MERGE
 from bascule.errors import Error
 from bascule.platforms.kubernetes import manifest
 from bascule.platforms.kubernetes.crds import crds
+from tests.deploy.installing import GUARDED, policies, rights
 from tests.fakes.slurmrestd.cluster import FakeCluster, FakeJob
 from tests.fakes.slurmrestd.server import TOKEN, FakeSlurmrestd
 from tests.mirrors.kubelet import Document, StandInKubelet, kubeconfig_of
+from tests.testbed.tether import Tether
 
 T = TypeVar("T")
 HERE = "bascule-system"
-INSTALLED = Path(__file__).resolve().parents[2] / "deploy" / "install.yaml"
 PATIENCE = 100.0
 LOST_THE_LEAD = 75
 _serial = count(1)
@@ -45,14 +45,15 @@ _serial = count(1)
 class MirrorWorld:
     """Starts what is needed; each test has a namespace of its own."""
 
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+    def __init__(self, kubeconfig: Path, folder: Path, tether: Tether) -> None:
         self.access = access_from_environment(str(kubeconfig))
         self.folder = folder
         self.shared = folder / "shared"
         self.shared.mkdir()
         self.cluster = FakeCluster(time.time)
         self.slurm = FakeSlurmrestd(self.cluster)
-        self.kubelet = StandInKubelet(self.access, folder)
+        self.kubelet = StandInKubelet(self.access, folder, tether)
+        self.tether = tether
         self.namespace = ""
         self.operator: subprocess.Popen[bytes] | None = None
         self._loop = asyncio.new_event_loop()
@@ -84,7 +85,7 @@ class MirrorWorld:
     async def _opened(self) -> KubeClient:
         client = KubeClient(self.access)
         try:
-            for document in (*crds(), *installed()):
+            for document in (*crds(), *rights(), *policies()):
                 await apply(client, document)
             await self._established(client)
         except BaseException:
@@ -102,12 +103,13 @@ class MirrorWorld:
 
     # Where a test lives
 
-    def new_namespace(self, *, with_manifest: bool = True) -> str:
-        """Make a namespace for one test, with a Secret and a target `hpc`; return its name."""
+    def new_namespace(self, *, with_manifest: bool = True, guarded: bool = True) -> str:
+        """Make a namespace for one test, with a Secret and a target `hpc`; return its name. The policies hold if *guarded*."""
         self.namespace = f"team-{next(_serial)}-{os.getpid()}"
         self.kubelet.namespaces.add(self.namespace)
         (self.shared / self.namespace).mkdir()
-        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
+        metadata = {"name": self.namespace, "labels": GUARDED if guarded else {}}
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         if with_manifest:
             self.apply_manifest()
         self.put_secret("hpc-token", token=TOKEN)
@@ -180,11 +182,13 @@ class MirrorWorld:
                 stderr=log,
                 start_new_session=True,
             )
+        self.tether.hold(self.operator.pid)
 
     def stop_operator(self, number: int = signal.SIGTERM) -> None:
         if self.operator is not None:
             self.operator.send_signal(number)
             self.operator.wait(30)
+            self.tether.let_go(self.operator.pid)
             self.operator = None
 
     # Looking and doing
@@ -297,19 +301,10 @@ async def ended(task: asyncio.Task[None]) -> None:
 async def apply(client: KubeClient, document: Document) -> None:
     """Apply *document*, as `kubectl apply --server-side` would."""
     kind = document["kind"].lower()
-    plural = {"networkpolicy": "networkpolicies", "validatingadmissionpolicy": "validatingadmissionpolicies"}.get(
-        kind, f"{kind}s"
-    )
+    plural = {"validatingadmissionpolicy": "validatingadmissionpolicies"}.get(kind, f"{kind}s")
     group = document["apiVersion"]
     base = f"/api/{group}" if "/" not in group else f"/apis/{group}"
     namespace = document["metadata"].get("namespace")
     where = f"/namespaces/{namespace}" if namespace else ""
     path = f"{base}{where}/{plural}/{document['metadata']['name']}"
     await client.patch(path, document, kind=APPLY, query={"fieldManager": "tests", "force": "true"})
-
-
-def installed() -> list[Document]:
-    """Return what `install.yaml` installs, without its workload and the CRDs."""
-    wanted = {"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
-    documents = [each for each in yaml.safe_load_all(INSTALLED.read_text()) if each]
-    return sorted((each for each in documents if each["kind"] in wanted), key=lambda each: each["kind"] != "Namespace")

@@ -11,25 +11,32 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.operator.conftest import job, records_of, target, until
+from tests.operator.world import job, records_of, target, until
+from tests.testbed.tether import Tether
 
 pytestmark = [pytest.mark.real, pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 class Command:
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+    """The command, as somebody uses it who is admin of the lab."""
+
+    def __init__(self, kubeconfig: Path, folder: Path, tether: Tether) -> None:
+        self.tether = tether
         self.env = {**os.environ, "KUBECONFIG": str(kubeconfig), "BASCULE_PLATFORM": "kubernetes"}
         self.folder = folder
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "bascule", *words],
             env=self.env,
             cwd=self.folder,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            start_new_session=True,
         )
+        self.tether.hold(process.pid)
+        return process
 
     def __call__(self, *words: str, code: int = 0) -> str:
         process = self.start(*words)
@@ -40,7 +47,7 @@ class Command:
 
 @pytest.fixture
 def bascule(kube, tmp_path):
-    return Command(kube.kubeconfig, tmp_path)
+    return Command(kube.person("ada"), tmp_path, kube.tether)
 
 
 def test_run_is_a_step_of_a_pipeline(kube, hpc, bascule, tmp_path):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import json
 
 import pytest
 
-from tests.operator.conftest import job, records_of, target, until
+from tests.operator.world import LAB, LIE, OPEN, OTHER, job, records_of, target, until
 
 pytestmark = [pytest.mark.real, pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -18,8 +17,9 @@ POINTS = ["core.before.submit", "core.after.submit", "core.before.release"]
 def test_an_operator_that_dies_leaves_one_run(kube, hpc, point):
     first = kube.operator(BASCULE_FAILPOINT=point)
     kube.apply(job("once", hpc, "echo $SLURM_JOB_ID"))
-    until(lambda: first.process.poll() is not None, f"the first dies at {point}")
+    until(lambda: not first.lives, f"the first dies at {point}")
 
+    kube.expire_lease()
     kube.operator()
 
     until(lambda: kube.phase("once") == "Succeeded", "once succeeds")
@@ -35,7 +35,7 @@ def test_of_two_operators_one_leads_and_the_other_takes_over(kube, hpc):
     until(lambda: kube.phase("before") == "Running", "it runs")
     assert not second.leads
 
-    first.kill()
+    first.kill()  # and its Lease is waited for
 
     until(lambda: second.leads, "the second leads")
     kube.apply(job("after", hpc, "true"))
@@ -66,16 +66,20 @@ def test_a_leader_that_was_frozen_for_longer_than_its_lease_does_no_more(kube, h
 
 
 def test_a_status_that_a_user_edits_is_put_right(kube, hpc):
+    """
+    Where the policies are not installed, or were taken away.
+    """
     kube.operator()
-    kube.apply(job("long", hpc, "sleep 20"))
-    until(lambda: kube.phase("long") == "Running", "it runs")
-    true_id = kube.status("long")["id"]
+    kube.apply(target(hpc, allowedNamespaces={"from": "All"}))
+    kube.apply(job("long", hpc, "sleep 12", OPEN, target={"name": "hpc", "namespace": LAB}))
+    until(lambda: kube.phase("long", OPEN) == "Running", "it runs")
+    true_id = kube.status("long", OPEN)["id"]
 
-    lie = {"status": {"phase": "Succeeded", "id": "1", "record": {"handle": {"id": "1", "key": "x"}}}}
-    kube.kubectl("patch", "bj", "long", "--subresource=status", "--type=merge", "-p", json.dumps(lie))
+    kube.kubectl("patch", "bj", "long", "-n", OPEN, "--subresource=status", "--type=merge", "-p", LIE)
 
-    until(lambda: (kube.phase("long"), kube.status("long")["id"]) == ("Running", true_id), "it is put right", within=30)
-    until(lambda: kube.phase("long") == "Succeeded", "it ends")
+    truth = ("Running", true_id)
+    until(lambda: (kube.phase("long", OPEN), kube.status("long", OPEN)["id"]) == truth, "it is put right", within=30)
+    until(lambda: kube.phase("long", OPEN) == "Succeeded", "it ends")
     [record] = records_of(hpc, "long")
     assert "COMPLETED" == record.state
 
@@ -87,13 +91,12 @@ def test_a_job_waits_for_a_secret_that_is_missing_and_for_one_that_is_wrong(kube
     until(lambda: "Secret `hpc-token`" in kube.status("patient").get("message", ""), "it says what is missing")
     assert "Pending" == kube.phase("patient")
 
-    kube.kubectl("create", "secret", "generic", "hpc-token", "--from-literal=token=canary-wrong-token")
+    kube.put_secret("hpc-token", token="canary-wrong-token")
     # The target is looked at with growing pauses, and says what was found.
     until(lambda: "did not accept" in json.dumps(kube.get("bt", "hpc")["status"]), "it says what is wrong")
     assert "Pending" == kube.phase("patient")
 
-    right = base64.b64encode(hpc.token().encode()).decode()
-    kube.kubectl("patch", "secret", "hpc-token", "--type=merge", "-p", json.dumps({"data": {"token": right}}))
+    kube.put_secret("hpc-token", token=hpc.token())
     until(lambda: kube.phase("patient") == "Succeeded", "it runs with the right one", within=150)
     assert 1 == len(records_of(hpc, "patient"))
     assert "canary" not in json.dumps(kube.job("patient")) + kube.kubectl("get", "events", "-o", "json")
@@ -118,22 +121,17 @@ def test_what_a_schema_cannot_say_is_not_accepted_with_a_reason(kube, hpc):
 
 def test_a_target_of_another_namespace_must_allow_it(kube, hpc):
     kube.operator()
-    stranger = job("stranger", hpc, "true")
-    stranger["metadata"]["namespace"] = "other"
-    stranger["spec"]["target"]["namespace"] = "default"
+    stranger = job("stranger", hpc, "true", OTHER, target={"name": "hpc", "namespace": LAB})
     # Once the target is in use from its own namespace it is still shut for others.
     kube.apply(job("own", hpc, "true"))
     until(lambda: kube.phase("own") == "Succeeded", "its own namespace may")
 
     kube.apply(stranger)
 
-    def status():
-        return (kube.get("bridgejob", "stranger", "other") or {}).get("status", {})
-
-    until(lambda: status().get("reason") == "NotAccepted", "the stranger is refused")
-    assert "may not be used from namespace `other`" in status()["message"]
-    kube.apply(target(hpc, allowedNamespaces={"from": "Names", "names": ["other"]}))
-    until(lambda: status().get("phase") == "Succeeded", "it runs once it is allowed")
+    until(lambda: kube.status("stranger", OTHER).get("reason") == "NotAccepted", "the stranger is refused")
+    assert f"may not be used from namespace `{OTHER}`" in kube.status("stranger", OTHER)["message"]
+    kube.apply(target(hpc, allowedNamespaces={"from": "Names", "names": [OTHER]}))
+    until(lambda: kube.phase("stranger", OTHER) == "Succeeded", "it runs once it is allowed")
 
 
 def test_a_deletion_is_held_until_the_cancellation_is_confirmed_or_the_job_is_abandoned(kube, hpc):

@@ -174,7 +174,9 @@ async def _remove(client: KubeClient, kind: names.Kind, metadata: dict[str, Any]
     path = f"{names.collection(kind, metadata['namespace'])}/{metadata['name']}"
     try:
         if metadata.get("finalizers"):
-            await client.patch(path, {"metadata": {"finalizers": None}})
+            # Where the policies hold, nobody else may take the finalizer from a job that is not abandoned.
+            abandoned = {"finalizers": None, "annotations": {"bascule.dev/abandon": "true"}}
+            await client.patch(path, {"metadata": abandoned})
         await client.delete(path)
     except Rejected as refusal:
         if refusal.code != 404:

@@ -24,6 +24,7 @@ from tests.testbed import image, kube_parts
 from tests.testbed.announcing import announce_to, names_in
 from tests.testbed.kube import KubeCluster, KubeSpec
 from tests.testbed.machine import Announce, TestbedUnavailable, why_not
+from tests.testbed.tether import Tether
 
 HINT = "run the tests as root on Debian, with its packages and the Go module proxy within reach"
 
@@ -106,6 +107,13 @@ def bascule_image() -> Path:
 def helm() -> Path:
     """The program `helm`; `KubeCluster.environment` says where its cluster is."""
     return _built("helm", helm_program.ensure)
+
+
+@pytest.fixture(scope="session")
+def tether() -> Iterator[Tether]:
+    """What holds programs that tests start, so that none outlives the run."""
+    with Tether() as tether:
+        yield tether
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ import pytest
 from tools.environment import environment
 
 from tests.needs import missing
+from tests.testbed.tether import Tether
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STARTS_WITHIN = 100.0
@@ -61,14 +62,21 @@ def quantum_programs() -> Path:
 
 
 @pytest.fixture(scope="session")
-def quantum_gateway(quantum_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+def quantum_gateway(
+    quantum_programs: Path, tether: Tether, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Gateway]:
     """Run one for all tests of this process."""
     folder = tmp_path_factory.mktemp("gateway")
     key_file = folder / "key"
     command = [quantum_programs / "python", "-m", "bascule", "quantum-gateway", "--port", "0", "--key-file", key_file]
     with subprocess.Popen(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, stderr=subprocess.PIPE, text=True
+        command,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
+        tether.hold(process.pid)
         try:
             url = instance = ""
             said = []
@@ -83,3 +91,4 @@ def quantum_gateway(quantum_programs: Path, tmp_path_factory: pytest.TempPathFac
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(20)
+            tether.let_go(process.pid)
