@@ -12,6 +12,8 @@ import pytest
 from bascule.cli.exits import CLOSED_PIPE
 from tests.cli.conftest import BASCULE
 
+pytestmark = pytest.mark.slow
+
 
 def run_closed(terminal, redirection, *arguments):
     """Call the command by a shell, with a stream closed."""

@@ -18,6 +18,8 @@ from pathlib import Path
 from bascule.cli import guardian
 from bascule.cli.guardian import End, Frame, Place, frame_of, guard
 
+pytestmark = pytest.mark.slow
+
 guardian.FIRST_PAUSE = 0.01
 lives = Path(sys.argv[1])
 text = b"".join(b"line %d\\n" % n for n in range(200))

@@ -10,6 +10,8 @@ from tests.cli.conftest import until
 from tests.fakes.slurmrestd.cluster import US, FakeCluster
 from tests.fakes.slurmrestd.server import TOKEN, FakeSlurmrestd
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def cluster(terminal, command, monkeypatch):

@@ -54,6 +54,8 @@ PROGRAM = """
 import asyncio, logging, sys
 import bascule, bascule.runner
 
+pytestmark = pytest.mark.slow
+
 if "basic" in sys.argv:
     logging.basicConfig()
 if "structlog" in sys.argv:

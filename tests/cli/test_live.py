@@ -6,6 +6,8 @@ import pytest
 
 from tests.cli.screens import Screen
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def screen(terminal, monkeypatch):

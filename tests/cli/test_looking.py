@@ -10,6 +10,8 @@ import yaml
 from bascule.cli.spans import age
 from tests.cli.conftest import read_until, until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def failed(terminal, command):

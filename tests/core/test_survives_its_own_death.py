@@ -12,6 +12,8 @@ from tests.fakes.faults import REPLY_LOST, late
 from tests.fakes.kinds import CHOSEN, FORGETFUL, HELD
 from tests.virtual import VirtualLoop, run_virtual
 
+pytestmark = pytest.mark.slow
+
 loop_factory = VirtualLoop
 
 KINDS = pytest.mark.parametrize("abilities", [CHOSEN, HELD, FORGETFUL], ids=["chosen", "held", "forgetful"])

@@ -26,6 +26,7 @@ def replay(seed: int, wrong: list[str]) -> str:
     return f"seed {seed}: {'; '.join(wrong)}\n  replay: make simulate SEED={seed}"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_what_is_promised_holds_in_every_world(run):
     failed = [replay(seed, wrong) for seed in QUICK if (wrong := run(seed)[1])]
@@ -43,6 +44,7 @@ def test_what_is_promised_holds_in_three_minutes_of_worlds():
     assert " passed, 0 failed" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trace_in_every_process(run):
     """
     Nothing depends on where objects lie in memory, or on the hashes of texts.

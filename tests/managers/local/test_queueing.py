@@ -9,6 +9,8 @@ import pytest
 
 from bascule.model import Phase, Resources
 
+pytestmark = pytest.mark.slow
+
 ALL = {"resources": Resources(tasks=4)}
 
 
