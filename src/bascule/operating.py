@@ -14,6 +14,8 @@ from contextlib import aclosing
 from pathlib import Path
 
 from bascule.clients.addresses import Borders
+from bascule.errors import Unavailable, Uncertain
+from bascule.journal import Logger
 from bascule.platforms.kubernetes import Store
 from bascule.platforms.kubernetes.mirrors import Mirrors
 from bascule.platforms.kubernetes.pod_access import Pods
@@ -23,6 +25,7 @@ from bascule.runner import Pace, Runner
 from bascule.wiring import connector
 
 TRY_TO_LEAD = 0.5
+log = Logger(__name__)
 
 
 class Operator:
@@ -48,7 +51,7 @@ class Operator:
 
     async def run(self, leads: Callable[[], None] = lambda: None) -> None:
         """Wait for the lead, call *leads*, and drive until cancelled; raises `Fenced` once another process leads."""
-        while not await self.store.lead():
+        while not await self._lead():
             await self._clock.sleep(TRY_TO_LEAD)
         leads()
         connect = connector(self._folder, self.store, self._clock, self._borders)
@@ -61,6 +64,14 @@ class Operator:
                     tasks.create_task(Mirrors(self.store, pods, self._clock).run(), name="mirror")
         finally:
             self.runner = None
+
+    async def _lead(self) -> bool:
+        try:
+            return await self.store.lead()
+        except (Unavailable, Uncertain) as trouble:
+            # One that waits is there when the API server comes back; one that had ended would be started late.
+            log.warning("operator.cannot_lead", error=trouble.message)
+            return False
 
     async def counts(self) -> Counter[str]:
         """Count the jobs that are not over, by phase."""

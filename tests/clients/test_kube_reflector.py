@@ -15,6 +15,7 @@ import pytest
 from bascule.clients.kube import KubeClient, Meta, Reflector, access_from_environment
 from bascule.clients.kube.meta import Key
 from bascule.platforms.kubernetes import names
+from tests.clients.wire import Wire
 from tests.platforms.kubernetes_world import prepare
 
 pytestmark = [
@@ -31,56 +32,6 @@ A_JOB = {
     "spec": {"target": {"name": "x"}, "run": {"command": ["true"]}},
 }
 SOON = 30.0
-
-
-class Wire:
-    """A connection's way to the API server, that can be cut, or fall silent without a word."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._to = (host, port)
-        self._open: set[asyncio.Task[None]] = set()
-        self._flows = asyncio.Event()
-        self._flows.set()
-        self.refuses = False
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
-        try:
-            if self.refuses:
-                return
-            far_reader, far_writer = await asyncio.open_connection(*self._to)
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._pass(reader, far_writer))
-                    tasks.create_task(self._pass(far_reader, writer))
-            finally:
-                far_writer.transport.abort()
-        except (OSError, asyncio.CancelledError, ExceptionGroup):
-            pass
-        finally:
-            self._open.discard(task)
-            writer.transport.abort()
-
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        mine = self._flows
-        while data := await reader.read(65536):
-            await mine.wait()
-            writer.write(data)
-            await writer.drain()
-        raise ConnectionResetError
-
-    def cut(self) -> None:
-        """Break all connections."""
-        for task in list(self._open):
-            task.cancel()
-
-    def fall_silent(self) -> None:
-        """Let the connections of now pass nothing any more; new ones do."""
-        self._flows.clear()
-        self._flows = asyncio.Event()
-        self._flows.set()
 
 
 class Followed:

@@ -38,7 +38,6 @@ from tests.testbed.tether import Tether
 T = TypeVar("T")
 HERE = "bascule-system"
 PATIENCE = 100.0
-LOST_THE_LEAD = 75
 _serial = count(1)
 
 
@@ -162,9 +161,10 @@ class MirrorWorld:
     # The operator
 
     def start_operator(self, **settings: str) -> None:
-        kubeconfig = self.call(
-            kubeconfig_of(self._client, self.access, HERE, "bascule-operator", self.folder / "operator.kubeconfig")
-        )
+        self._started_at = time.monotonic()
+        kubeconfig = self.folder / "operator.kubeconfig"
+        if not kubeconfig.exists():  # its token is good for an hour
+            self.call(kubeconfig_of(self._client, self.access, HERE, "bascule-operator", kubeconfig))
         with (self.folder / "operator.log").open("ab") as log:
             self.operator = subprocess.Popen(
                 [
@@ -263,13 +263,19 @@ class MirrorWorld:
         """Wait until *condition* holds; return what it gave."""
         ends = time.monotonic() + within
         while not (found := condition()):
-            if self.operator is not None and self.operator.poll() == LOST_THE_LEAD:
-                self.start_operator()  # as whoever started it does
+            self._tend()
             if self._kubelet.done():
                 self._kubelet.result()  # raises what ended it: without it no pod runs
             assert time.monotonic() < ends, self.tell()
             time.sleep(0.05)
         return found
+
+    def _tend(self) -> None:
+        """Start an operator anew that has ended by itself, as whoever started it does."""
+        code = self.operator.poll() if self.operator is not None else None
+        if code is None or code <= 0 or time.monotonic() < self._started_at + 1:
+            return
+        self.start_operator()
 
     def until_phase(self, name: str, phase: str) -> Document:
         return self.until(lambda: status if (status := self.status(name)).get("phase") == phase else {})

@@ -137,6 +137,14 @@ class Cluster:
                     await apply(client, document)
                 _installed.add(client.access.server)
 
+    def by_way_of(self, port: int) -> Path:
+        """Return the operator's kubeconfig, with *port* of loopback as its way to the API server."""
+        config = json.loads(self.operators_kubeconfig.read_text())
+        config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
+        path = self.folder / f"by-way-of-{port}.kubeconfig"
+        path.write_text(json.dumps(config))
+        return path
+
     def kubeconfig_of_account(self, namespace: str, account: str) -> Path:
         """Return the kubeconfig of a service account, which has its rights and no others."""
 
@@ -162,7 +170,7 @@ class Cluster:
         over = threading.Event()
 
         def tend() -> None:
-            while not over.wait(0.2):
+            while not over.wait(1):
                 for operator in operators:
                     operator.start_again()
 
@@ -209,6 +217,7 @@ class Cluster:
     def close(self) -> None:
         for operator in self._operators:
             operator.stop()
+        self.expire_lease()  # whoever was cut off could not
 
 
 def _namespaces() -> Iterator[dict[str, Any]]:

@@ -248,6 +248,18 @@ class KubeCluster:
     def thaw(self, program: str) -> None:
         self._daemons.kill([self._daemons.pid(program)], "CONT")
 
+    def take_away(self, program: str, how: str) -> None:
+        """Let *program* be `killed` or `frozen`."""
+        (self.kill if how == "killed" else self.freeze)(program)
+
+    def bring_back(self, program: str, how: str) -> None:
+        """Undo `take_away`."""
+        (self.start_again if how == "killed" else self.thaw)(program)
+
+    def compact(self) -> None:
+        """Let etcd forget what objects were before, as it does each five minutes."""
+        self.control.compact()
+
     def kill_node(self, node: str) -> None:
         """Let *node* die with all that runs on it; the cluster notices after `KubeSpec.node_grace` seconds."""
         while doomed := self._nodes.on_node(node):

@@ -5,6 +5,7 @@ Alone it listens on this machine's loopback at ports of its own. With nodes it l
 network namespace together with them, and a relay brings the tests to its API server.
 """
 
+import json
 import ssl
 import urllib.error
 import urllib.request
@@ -110,6 +111,25 @@ class ControlPlane:
     def _store_is_well(self) -> bool:
         ask = ("busybox", "wget", "-q", "-O", "-", f"http://127.0.0.1:{self._ports.etcd}/health")
         return '"health":"true"' in self._daemons.command(*self._inside, *ask, check=False)
+
+    def compact(self) -> None:
+        """Let etcd drop all revisions but the last."""
+        status = json.loads(self._ask_etcd("/v3/maintenance/status", "{}"))
+        self._ask_etcd("/v3/kv/compaction", json.dumps({"revision": status["header"]["revision"], "physical": True}))
+
+    def _ask_etcd(self, path: str, body: str) -> str:
+        url = f"http://127.0.0.1:{self._ports.etcd}{path}"
+        ask = (
+            "busybox",
+            "wget",
+            "-q",
+            "-O",
+            "-",
+            f"--post-data={body}",
+            "--header=Content-Type: application/json",
+            url,
+        )
+        return self._daemons.command(*self._inside, *ask)
 
     reached_at = ""
     """Where the API server is for the tests."""

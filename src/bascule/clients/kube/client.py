@@ -8,6 +8,7 @@ write names the version it is based on, so that the next look tells what became 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -78,9 +79,9 @@ class KubeClient:
         """Create an object in the collection at *path*."""
         return await self.send("POST", path, document)
 
-    async def put(self, path: str, document: object) -> bytes:
+    async def put(self, path: str, document: object, *, within: float | None = None) -> bytes:
         """Replace the object at *path*."""
-        return await self.send("PUT", path, document)
+        return await self.send("PUT", path, document, within=within)
 
     async def patch(
         self, path: str, document: object, *, kind: str = MERGE, query: Mapping[str, str] | None = None
@@ -101,35 +102,40 @@ class KubeClient:
         query: Mapping[str, str] | None = None,
         kind: str = JSON,
         accept: str = JSON,
+        within: float | None = None,
     ) -> bytes:
         """
         Ask once, and once more where a fresh token is to be had after a 401; return the body.
 
-        Raises `Rejected`, `Unauthorized`, `Unavailable`, or `Uncertain` for what may have changed something.
+        An answer has *within* seconds, by default this client's; after a silence new connections
+        are used. Raises `Rejected`, `Unauthorized`, `Unavailable`, or `Uncertain` for what may
+        have changed something.
         """
         body = document if isinstance(document, bytes) else msgspec.json.encode(document) if document else None
         request = _Request(method, path, query, body, kind, accept)
         # Signing in has a time of its own: a program that hangs is not the API server's silence.
         credential = await self._identity.credential()
         try:
-            return await self._once(request, credential)
+            return await self._once(request, credential, within or self._within)
         except Unauthorized:
             renewed = await self._identity.credential(refused=credential)
             if renewed == credential:
                 raise
-        return await self._once(request, renewed)
+        return await self._once(request, renewed, within or self._within)
 
-    async def _once(self, request: _Request, credential: Credential) -> bytes:
+    async def _once(self, request: _Request, credential: Credential, within: float) -> bytes:
         changes = request.method not in _READS
         what = f"`{request.method} {request.path}`"
+        began = time.monotonic()
         try:
-            async with asyncio.timeout(self._within), self._asked(request, credential) as reply:
+            async with asyncio.timeout(within), self._asked(request, credential) as reply:
                 data = await _body(reply, what)
                 if reply.status >= 300:
                     raise self._refusal(what, reply, data, changes=changes)
                 return data
         except TimeoutError as error:
-            raise _silence(changes=changes)(f"the API server gave no answer to {what} in {self._within:g} s") from error
+            await self._sessions.distrust(began)
+            raise _silence(changes=changes)(f"the API server gave no answer to {what} in {within:.3g} s") from error
         except aiohttp.ClientConnectorError as error:
             raise _unreachable(
                 self.access.server, error
@@ -183,8 +189,8 @@ class KubeClient:
         if request.body is not None:
             headers["Content-Type"] = request.kind
         async with (
-            self._sessions.lent(credential) as session,
-            session.request(
+            self._sessions.lent(credential) as lent,
+            lent.session.request(
                 request.method,
                 url.update_query(request.query) if request.query else url,
                 data=request.body,
@@ -194,7 +200,14 @@ class KubeClient:
                 server_hostname=self.access.server_name,
             ) as reply,
         ):
-            yield reply
+            if idle is None:
+                yield reply
+                return
+            lent.streams.add(reply)
+            try:
+                yield reply
+            finally:
+                lent.streams.discard(reply)
 
     def _refusal(self, what: str, reply: aiohttp.ClientResponse, data: bytes, *, changes: bool) -> Error:
         error = error_of(what, reply.status, data, reply.headers.get("Retry-After", ""), changes=changes)

@@ -21,6 +21,10 @@ from bascule.platforms.kubernetes.settings import Settings
 from bascule.ports import Clock
 
 EPOCH = f"{names.GROUP}/epoch"
+ATTEMPT = 0.4
+"""The part of a leader's time that one try to renew may take: a silent connection must leave time for another."""
+SHORTEST = 0.05
+FAREWELL = 5.0
 log = Logger(__name__)
 
 
@@ -91,7 +95,8 @@ class Lease:
         if lease is None:
             return await self._write(None)
         self.holder = lease.spec.holder_identity or ""
-        if self.holder and not self._has_expired(lease, now):
+        is_ours = self.holder == self._settings.identity  # taken by a write whose answer was lost
+        if self.holder and not is_ours and not self._has_expired(lease, now):
             return False
         return await self._write(lease)
 
@@ -103,14 +108,16 @@ class Lease:
                 if not self.is_held:
                     raise Fenced("the Lease could not be renewed in time", hint="another process takes over")
                 try:
-                    await self._renew()
+                    await self._renew(
+                        min(self._settings.deadline * ATTEMPT, self._valid_until - self._clock.monotonic())
+                    )
                     break
                 except Fenced:
                     self._valid_until = float("-inf")
                     raise
                 except Error as trouble:
                     log.warning("lease.not_renewed", error=trouble.message)
-                    await self._clock.sleep(min(1.0, self._settings.renew))
+                    await self._clock.sleep(min(0.5, self._settings.renew))
 
     async def confirm(self) -> None:
         """Ask the API server itself; raise `Fenced` where somebody else has the Lease."""
@@ -125,7 +132,8 @@ class Lease:
             return
         self._valid_until = float("-inf")
         try:
-            await self._client.put(self._path, self._document(self._version, holder="", duration=1))
+            document = self._document(self._version, holder="", duration=1)
+            await self._client.put(self._path, document, within=FAREWELL)
         except Error as trouble:  # it expires by itself
             log.warning("lease.not_released", error=trouble.message)
 
@@ -165,11 +173,11 @@ class Lease:
         log.info("lease.taken", epoch=epoch, identity=self._settings.identity)
         return True
 
-    async def _renew(self) -> None:
+    async def _renew(self, within: float) -> None:
         began = self._clock.monotonic()
         document = self._document(self._version, holder=self._settings.identity, duration=self._settings.duration)
         try:
-            self._holds(await self._client.put(self._path, document), began)
+            self._holds(await self._client.put(self._path, document, within=max(within, SHORTEST)), began)
         except Rejected as refusal:
             if refusal.code not in {404, 409}:
                 raise
