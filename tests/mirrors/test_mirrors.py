@@ -131,7 +131,7 @@ class TestLoss:
         world.until(lambda: (pod := world.pod("train")) and pod["metadata"]["uid"] != uid)
         world.cluster.finish(outside.id)
         world.until_phase("train", "Succeeded")
-        assert [(outside.name, "")] == [(job.name, job.killed_by) for job in world.outside("train")]
+        assert [(outside.name, "")] == [(job.name, job.killed_by) for job in world.outside("train")], world.tell()
 
     def test_one_that_is_left_over_on_a_lost_node_can_write_nothing(self, world):
         outside = world.running("train")
@@ -158,19 +158,31 @@ class TestLoss:
 
         world.until_phase("train", "Succeeded")
 
-    @pytest.mark.parametrize("point", ["mirrors.before.make", "mirrors.before.cancel"])
+    @pytest.mark.parametrize("point", ["replace", "make", "canceljob", "letgo"])
     def test_an_operator_killed_between_is_followed_by_one_that_knows(self, world, point):
+        """
+        At each thing that it does about pods: a process that was killed, and a pod that a person deleted.
+        """
+        outside = world.running("train")
+        uid = world.pod("train")["metadata"]["uid"]
         world.stop_operator()
-        world.start_operator(BASCULE_FAILPOINT=point)
-        world.submit("train")
-        world.until(lambda: world.operator.poll() is not None or world.status("train").get("phase") == "Queued")
-        with suppress(ProcessLookupError):
-            world.stop_operator(signal.SIGKILL)
+        world.start_operator(BASCULE_FAILPOINT=f"mirrors.before.{point}")
+        by_a_person = point in {"canceljob", "letgo"}
+        world.delete_pod("train") if by_a_person else kill_pod(world, "train")
+        world.until(lambda: world.operator.poll() == -signal.SIGKILL)
+
+        world.expire_lease()
         world.start_operator()
 
-        world.until_phase("train", "Queued")
-
-        assert 1 == len(world.outside("train"))
+        if by_a_person:
+            world.until_phase("train", "Cancelled")
+            assert "alice" == outside.killed_by
+        else:
+            world.until(lambda: (pod := world.pod("train")) and pod["metadata"]["uid"] != uid)
+            world.cluster.finish(outside.id)
+            world.until_phase("train", "Succeeded")
+            assert "" == outside.killed_by
+        assert [outside.name] == names_of(world.outside("train"))
 
 
 class TestCancelling:

@@ -10,7 +10,10 @@ from tests.operator.world import LAB, LIE, OPEN, OTHER, job, records_of, target,
 
 pytestmark = [pytest.mark.real, pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(300)]
 
-POINTS = ["core.before.submit", "core.after.submit", "core.before.release"]
+POINTS = [
+    *("core.saved", "core.before.submit", "core.after.submit", "core.saved:2"),
+    *("core.before.release", "core.after.release", "core.saved:3"),
+]
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -25,6 +28,40 @@ def test_an_operator_that_dies_leaves_one_run(kube, hpc, point):
     until(lambda: kube.phase("once") == "Succeeded", "once succeeds")
     [record] = records_of(hpc, "once")
     assert record.id == kube.status("once")["id"]
+
+
+@pytest.mark.parametrize("point", ["core.before.find", "core.after.find"])
+def test_one_that_dies_while_it_looks_for_what_a_dead_one_did_leaves_one_run(kube, hpc, point):
+    first = kube.operator(BASCULE_FAILPOINT="core.after.submit")
+    kube.apply(job("once", hpc, "true"))
+    until(lambda: not first.lives, "the first dies")
+    kube.expire_lease()
+    second = kube.operator(BASCULE_FAILPOINT=point)
+    until(lambda: not second.lives, f"the second dies at {point}")
+
+    kube.expire_lease()
+    kube.operator()
+
+    until(lambda: kube.phase("once") == "Succeeded", "once succeeds")
+    [record] = records_of(hpc, "once")
+    assert record.id == kube.status("once")["id"]
+
+
+@pytest.mark.parametrize("point", ["core.before.cancel", "core.after.cancel"])
+def test_one_that_dies_while_it_cancels_is_followed_by_one_that_cancels(kube, hpc, point):
+    first = kube.operator(BASCULE_FAILPOINT=point)
+    kube.apply(job("long", hpc, "sleep 600"))
+    until(lambda: kube.phase("long") == "Running", "it runs")
+    kube.kubectl("delete", "bj", "long", "--wait=false")
+    until(lambda: not first.lives, f"the first dies at {point}")
+    assert kube.job("long")
+
+    kube.expire_lease()
+    kube.operator()
+
+    until(lambda: not kube.job("long"), "it is gone")
+    [record] = records_of(hpc, "long")
+    assert record.state.startswith("CANCELLED")
 
 
 def test_of_two_operators_one_leads_and_the_other_takes_over(kube, hpc):
@@ -86,7 +123,7 @@ def test_a_status_that_a_user_edits_is_put_right(kube, hpc):
 
 def test_a_job_waits_for_a_secret_that_is_missing_and_for_one_that_is_wrong(kube, hpc):
     kube.kubectl("delete", "secret", "hpc-token")
-    kube.operator()
+    operator = kube.operator()
     kube.apply(job("patient", hpc, "true"))
     until(lambda: "Secret `hpc-token`" in kube.status("patient").get("message", ""), "it says what is missing")
     assert "Pending" == kube.phase("patient")
@@ -99,7 +136,30 @@ def test_a_job_waits_for_a_secret_that_is_missing_and_for_one_that_is_wrong(kube
     kube.put_secret("hpc-token", token=hpc.token())
     until(lambda: kube.phase("patient") == "Succeeded", "it runs with the right one", within=150)
     assert 1 == len(records_of(hpc, "patient"))
-    assert "canary" not in json.dumps(kube.job("patient")) + kube.kubectl("get", "events", "-o", "json")
+    told = kube.kubectl("get", "bj,bt,events", "-o", "yaml") + operator.said
+    assert not [each for each in ("canary", hpc.token().split(".")[0]) if each in told]
+
+
+def test_a_token_that_is_renewed_while_a_job_runs_is_used_from_then_on(kube, hpc):
+    """
+    Before the old one is refused, and after that.
+    """
+    kube.put_secret("hpc-token", token=hpc.token(lifespan=8))
+    operator = kube.operator()
+    kube.apply(job("first", hpc, "sleep 6"), job("second", hpc, "sleep 12"))
+    for name in ("first", "second"):
+        until(lambda name=name: kube.phase(name) == "Running", f"{name} runs")
+
+    kube.put_secret("hpc-token", token=(brief := hpc.token(lifespan=8)))
+    until(lambda: kube.phase("first") == "Succeeded", "the end of the first is seen")
+    until(lambda: "did not accept" in json.dumps(kube.get("bt", "hpc")), "the second token ends too")
+    until(lambda: records_of(hpc, "second")[0].state == "COMPLETED", "the second job ends unseen")
+    assert "Running" == kube.phase("second")
+    kube.put_secret("hpc-token", token=hpc.token())
+
+    until(lambda: kube.phase("second") == "Succeeded", "its end is seen", within=45)
+    told = kube.kubectl("get", "bj,bt,events", "-o", "yaml") + operator.said
+    assert brief.split(".")[2] not in told
 
 
 def test_what_a_schema_cannot_say_is_not_accepted_with_a_reason(kube, hpc):
