@@ -218,6 +218,10 @@ class Connections:
             self._tasks[key] = self._group.create_task(made.run(), name=f"connection {target.ref}")
             return made
 
+    def kept(self, target: Ref, namespace: str) -> Connection | None:
+        """Return what is still open to a target that is gone, for jobs of *namespace*."""
+        return self._open.get((target, namespace, True)) or self._open.get((target, "", True))
+
     def may_start(self, target: Target, ref: Ref) -> bool:
         """Tell whether *ref* may become active there, and keep its place if so."""
         active = self._active.setdefault(target.ref, set())

@@ -89,6 +89,8 @@ class Reconciler:
             return None
         passes_on = self._platform.hands_over(job, target)
         connection, problem = await self._connection(job, target)
+        if target is None and connection is not None:
+            target = connection.target
         happened: Happened | None = None
         for _ in range(MOST_STEPS):
             seen = await self._seen(job, target, connection, problem, happened)
@@ -133,6 +135,9 @@ class Reconciler:
 
     async def _connection(self, job: Job, target: Target | None) -> tuple[Connection | None, Mistake | None]:
         if target is None:
+            ends = is_active(job.status) and (job.deleted_at is not None or job.spec.cancel)
+            if ends and (kept := self._connections.kept(job.target_ref, job.namespace)) is not None:
+                return kept, None  # to cancel it, what was known of a target that went with it will do
             return None, Mistake(
                 f"there is no target `{job.target_ref}`", hint="make it with `bascule apply -f`, or name another"
             )
@@ -188,6 +193,7 @@ class Reconciler:
             predecessors=predecessors,
             has_room=not starts or self._connections.may_start(target, job.ref),
             reachable=connection.reachable,
+            address=target.address,
             silence=connection.silence,
             instance=connection.instance,
             asked_ago=self._clock.monotonic() - self._asked[job.ref] if job.ref in self._asked else None,

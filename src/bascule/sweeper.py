@@ -45,7 +45,7 @@ def is_orphan(stray: Stray, job: Job) -> bool:
     """Tell whether *stray* is not the outside job of *job*'s attempt, nor ever can be."""
     status = job.status
     parts = parts_of(stray.key)
-    if parts is None:
+    if parts is None or status.is_doubtful:
         return False
     if status.key == stray.key:
         if status.handle is not None:

@@ -180,3 +180,31 @@ async def test_a_target_that_cannot_be_read_just_then_ends_no_driver(monkeypatch
 
         assert world.process.died is None
         assert Phase.SUCCEEDED is world.phase_of()
+
+
+async def test_a_job_that_is_deleted_with_its_target_is_cancelled():
+    """
+    What is known of the target will do for that, as long as this process lives.
+    """
+    async with World(HELD) as world:
+        world.outside.course = Course(runs_for=86400.0)
+        await world.submit()
+        await world.until_phase(Phase.RUNNING)
+
+        await world.front.delete_target(Ref("default", "there"))
+        await world.delete()
+        await world.gone(within=600)
+
+        assert not [job for job in world.outside_jobs() if job.ended is None]
+
+
+async def test_a_job_says_that_its_target_was_removed():
+    async with World(HELD) as world:
+        world.outside.course = Course(runs_for=86400.0)
+        await world.submit()
+        await world.until_phase(Phase.RUNNING)
+
+        await world.front.delete_target(Ref("default", "there"))
+        await world.until(lambda: "there is no target" in world.status().message)
+
+        assert Phase.RUNNING is world.phase_of()

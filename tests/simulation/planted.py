@@ -523,7 +523,7 @@ def a_deadline_is_left_to_the_manager(patch: Patch) -> None:
 @mutant
 def a_detached_job_is_cancelled(patch: Patch) -> None:
     """Deleting the object ends the job, whatever `onDelete` says."""
-    patch.put(living, "_is_let_go", lambda old: lambda job, status: False)
+    patch.put(living, "is_let_go", lambda old: lambda job: False)
 
 
 __all__ = ["MUTANTS", "planted"]

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from bascule.decide.plan import Forget, Plan, Seen
+from bascule.decide.reaching import is_elsewhere
 from bascule.model import Attempt, Event, Job, JobStatus, Phase, Reason, Source, Stop, StopCause
 
 ATTEMPTS_KEPT = 5
@@ -74,7 +75,8 @@ def over(job: Job, seen: Seen, now: datetime) -> Plan:
         return Plan(status=status)
     if due > now:
         return Plan(status=status, look_again_in=(due - now).total_seconds())
-    if status.handle is not None and seen.happened is None and seen.abilities is not None and job.spec.adopt is None:
+    forgettable = status.handle is not None and job.spec.adopt is None and not is_elsewhere(status, seen)
+    if forgettable and status.handle is not None and seen.happened is None and seen.abilities is not None:
         return Plan(status=status, action=Forget(status.handle))
     return Plan(status=status, remove=True)
 

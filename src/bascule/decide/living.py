@@ -24,6 +24,7 @@ from bascule.decide.plan import (
     Unhold,
     Update,
 )
+from bascule.decide.reaching import as_from_where_it_is, is_elsewhere, is_let_go, is_unreleased, out_of_reach
 from bascule.decide.releasing import release_again_in, release_is_unseen
 from bascule.decide.stopping import ask_again_in, ended_by_stop, reason_of, wanted_stop
 from bascule.model import (
@@ -49,7 +50,8 @@ CANNOT_TELL_AGAIN = 60.0
 def living(job: Job, handle: Handle, seen: Seen, now: datetime) -> Plan:
     """Decide for a job whose outside id is known and whose end is not."""
     status, events = _after_action(job, seen, now)
-    match seen.news:
+    status, news = as_from_where_it_is(job, status, handle, seen)
+    match news:
         case Report(phase=Phase() as phase) as report if report.is_over:
             return _over(job, status, report, phase, now)
         case Report() as report:
@@ -66,7 +68,7 @@ def living(job: Job, handle: Handle, seen: Seen, now: datetime) -> Plan:
             if status.phase is not Phase.UNKNOWN:
                 events = (*events, Event(now, "Unknown", plan_or_status.message, "Warning"))
             status = plan_or_status
-    plan = _next(job, status, handle, seen, now)
+    plan = out_of_reach(job, status) if is_elsewhere(status, seen) else _next(job, status, handle, seen, now)
     return replace(plan, events=(*events, *plan.events))
 
 
@@ -193,7 +195,7 @@ def _after_action(job: Job, seen: Seen, now: datetime) -> tuple[JobStatus, tuple
             asked = status
             if trouble.kind == "Uncertain":
                 asked = _stop_asked(status, status.stop, now)
-            return replace(asked, message=f"not stopped yet: {trouble.message}"), (
+            return replace(asked, message=f"not stopped yet: {trouble.message}{job.way_out}"), (
                 Event(now, "NotStopped", trouble.message, "Warning"),
             )
         case Hold(), Done():
@@ -217,14 +219,16 @@ def _stop_asked(status: JobStatus, stop: Stop, now: datetime) -> JobStatus:
 
 def _next(job: Job, status: JobStatus, handle: Handle, seen: Seen, now: datetime) -> Plan:
     """Return the next thing to ask of the manager, if any."""
-    failed = seen.happened is not None and isinstance(seen.happened.result, Trouble)
-    retry_after = TROUBLE_AGAIN
-    if seen.happened is not None and isinstance(seen.happened.result, Trouble):
-        retry_after = seen.happened.result.retry_after or TROUBLE_AGAIN
-    if _is_let_go(job, status):
-        if status.intent is not None and status.intent.held and status.released_at is None and not failed:
+    result = seen.happened.result if seen.happened is not None else None
+    trouble = result if isinstance(result, Trouble) else None
+    failed, retry_after = trouble is not None, (trouble.retry_after if trouble else None) or TROUBLE_AGAIN
+    if is_let_go(job):
+        if is_unreleased(status) and not failed:
             return Plan(status=status, action=Release(handle))
         return Plan(status=status, remove=not failed, look_again_in=retry_after)
+    if seen.abilities is None:
+        words = seen.problem or "there is no such target"
+        return Plan(status=replace(status, message=f"not looked at: {words}{job.way_out}"), look_again_in=TROUBLE_AGAIN)
     stop, due = wanted_stop(job, status, seen.abilities, now)
     waits = [seconds for seconds in (due,) if seconds is not None]
     if stop is not None:
@@ -252,18 +256,13 @@ def _next(job: Job, status: JobStatus, handle: Handle, seen: Seen, now: datetime
     return Plan(status=status, look_again_in=min(waits) if waits else None)
 
 
-def _is_let_go(job: Job, status: JobStatus) -> bool:
-    """A deleted job that is to run on."""
-    return job.deleted_at is not None and job.spec.on_delete == "Detach" and not job.spec.cancel
-
-
 def _wish(
     job: Job, status: JobStatus, handle: Handle, seen: Seen, now: datetime
 ) -> tuple[Release | Hold | Unhold | Update | Signal | None, JobStatus, Event | None]:
     abilities = seen.abilities
     if abilities is None:
         return None, status, None
-    if status.released_at is None and status.intent is not None and status.intent.held:
+    if is_unreleased(status):
         if job.spec.hold and abilities.hold:
             return None, replace(status, released_at=now, holding=True), None
         return Release(handle), status, None

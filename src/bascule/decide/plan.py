@@ -134,6 +134,7 @@ class Seen(Noun, frozen=True):
     *news* is the latest answer about the job that was not yet taken in, or None.
     *problem* is why the manager cannot take the job (a `Mistake`, in words).
     *predecessors* has the phase of each job in `after`; None for one that does not exist.
+    *address* is the target's, as in `JobStatus`.
     *reachable* None means that the target has not been asked yet. *asked_ago* is how many
     seconds ago this process last tried to submit, on a clock that does not jump.
     """
@@ -152,6 +153,7 @@ class Seen(Noun, frozen=True):
     silence: str = ""
     asked_ago: float | None = None
     instance: str = ""
+    address: str = ""
     distrusts_before: datetime | None = None
 
 

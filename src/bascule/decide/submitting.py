@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from bascule.decide.ending import end_attempt, end_before_submit
 from bascule.decide.living import living
 from bascule.decide.plan import Cancel, Done, Find, Plan, Seen, Submit, Trouble
-from bascule.model import Absent, CannotTell, Event, Found, Handle, Intent, Job, Match, Phase, Reason
+from bascule.decide.reaching import is_elsewhere, why_elsewhere
+from bascule.model import Absent, CannotTell, Event, Found, Handle, Intent, Job, Match, Phase, Reason, key_for
 from bascule.ports import Abilities
 
 FIND_AGAIN = 5.0
@@ -31,6 +32,8 @@ def submitting(job: Job, intent: Intent, seen: Seen, now: datetime) -> Plan:
     match happened.result:
         case Done(handle=Handle() as handle):
             return _have(job, handle, seen, now, because=f"submitted as `{handle.id}`")
+        case Absent() if is_elsewhere(job.status, seen):
+            return _cannot_tell(job, why_elsewhere(job), now)
         case Found(matches=matches) if matches:
             return _take(job, matches, seen, now)
         case Absent() as absent:
@@ -48,7 +51,7 @@ def _look(job: Job, intent: Intent, seen: Seen, now: datetime) -> Plan:
     if seen.abilities is None:
         words = seen.problem or "there is no such target"
         return Plan(
-            status=replace(job.status, message=f"cannot look for `{job.status.key}`: {words}"),
+            status=replace(job.status, message=f"cannot look for `{job.status.key}`: {words}{job.way_out}"),
             look_again_in=CANNOT_TELL_AGAIN,
         )
     if seen.reachable is False:
@@ -68,6 +71,7 @@ def _have(job: Job, handle: Handle, seen: Seen, now: datetime, *, because: str) 
         message=because,
         unknown_since=None,
         phase=Phase.SUBMITTING,
+        address=seen.address,
     )
     if (intent := status.intent) is not None:
         # The answer may have been long on its way: the job is as new as the answer, and may yet have to appear.
@@ -97,6 +101,11 @@ def _absent(job: Job, intent: Intent, absent: Absent, seen: Seen, now: datetime)
     if absent.as_of < certain_at:
         left = (certain_at - absent.as_of).total_seconds()
         return Plan(status=job.status, look_again_in=min(left, FIND_AGAIN) + 0.001)
+    if intent.earlier:
+        # The number of the attempt may be made up: what an earlier one has left is looked for under its own key.
+        key = _key_of(job, intent.earlier, seen)
+        status = replace(job.status, key=key, intent=replace(intent, earlier=intent.earlier - 1))
+        return Plan(status=status, action=Find(key, since=intent.at, may_have_run=True))
     if job.deleted_at is not None:
         return Plan(status=job.status, remove=True)
     if absent.instance != intent.instance and intent.tries > 0:
@@ -115,11 +124,13 @@ def _absent(job: Job, intent: Intent, absent: Absent, seen: Seen, now: datetime)
         unknown_since=None,
         message=f"submitting attempt {job.status.attempt} again",
         intent=replace(intent, asked_at=now, tries=intent.tries + 1),
+        key=_key_of(job, job.status.attempt, seen),
+        address=seen.address,
     )
     evidence = f"`{job.status.key}` is not there ({absent.evidence}): submitting again"
     return Plan(
         status=status,
-        action=Submit(job.status.key, intent.held),
+        action=Submit(status.key, intent.held),
         events=(Event(now, "Submitting", evidence),),
     )
 
@@ -129,7 +140,7 @@ def _cannot_tell(job: Job, why: str, now: datetime) -> Plan:
         return Plan(status=job.status, remove=True)
     since = job.status.unknown_since or now
     limit = job.spec.deadlines.unknown
-    message = f"the submit may have happened, and the manager cannot tell: {why}"
+    message = f"the submit may have happened, and the manager cannot tell: {why}{job.way_out}"
     if limit is not None and now - since >= limit:
         return end_before_submit(job, now, phase=Phase.FAILED, reason=Reason.LOST, message=message)
     status = replace(job.status, phase=Phase.UNKNOWN, reason=Reason.CANNOT_TELL, message=message, unknown_since=since)
@@ -163,6 +174,10 @@ def _not_submitted(job: Job, intent: Intent, trouble: Trouble, now: datetime) ->
         status = replace(job.status, phase=Phase.PENDING, reason=Reason.TARGET_UNREACHABLE, message=words, intent=None)
         return Plan(status=status, look_again_in=trouble.retry_after or FIND_AGAIN)
     return end_before_submit(job, now, phase=Phase.FAILED, reason=Reason.REFUSED, message=words)
+
+
+def _key_of(job: Job, attempt: int, seen: Seen) -> str:
+    return key_for(job.name, installation=seen.installation, uid=job.uid, attempt=attempt)
 
 
 def _silent(job: Job, trouble: Trouble) -> Plan:

@@ -16,6 +16,8 @@ from bascule.decide.ending import end_before_submit
 from bascule.decide.plan import Find, Plan, Seen, Submit
 from bascule.model import Event, Handle, Intent, Job, Phase, Reason, key_for
 
+MOST_EARLIER = 5
+"""Earlier attempts that are looked for where a record was lost."""
 ASK_AGAIN = 900.0
 """Seconds after which a waiting job is looked at again even if nothing woke it."""
 
@@ -52,12 +54,14 @@ def waiting(job: Job, seen: Seen, now: datetime) -> Plan:
             plan = replace(plan, look_again_in=min(left, plan.look_again_in or left))
         return plan
     if job.spec.adopt is not None:
-        return _adopt(job, job.spec.adopt.id, now)
+        return _adopt(job, job.spec.adopt.id, now, address=seen.address)
     return _intend(job, seen, now, queued_since=since, look_first=doubtful)
 
 
 def _is_older_than_the_store(job: Job, seen: Seen) -> bool:
-    """Tell whether the object may be a restored copy, whose job already went outside."""
+    """Tell whether the object may be a restored copy, or a damaged one, whose job already went outside."""
+    if job.status.is_doubtful:
+        return True
     return (
         seen.distrusts_before is not None
         and job.created_at is not None
@@ -108,7 +112,11 @@ def _held_back_by_target(seen: Seen) -> Wait | None:
 
 def _wait(job: Job, wait: Wait, *, queued_since: datetime | None) -> Plan:
     status = replace(
-        job.status, phase=Phase.PENDING, reason=wait.reason, message=wait.message, queued_since=queued_since
+        job.status,
+        phase=Phase.PENDING,
+        reason=wait.reason,
+        message=f"{wait.message}{job.way_out}",
+        queued_since=queued_since,
     )
     return Plan(status=status, look_again_in=wait.seconds)
 
@@ -131,12 +139,22 @@ def _intend(job: Job, seen: Seen, now: datetime, *, queued_since: datetime, look
         queued_since=queued_since,
         not_before=None,
         walltime=job.spec.resources.walltime,
+        address=seen.address,
     )
     if look_first and job.created_at is not None:
         status = replace(
             status,
             message="looking for an earlier submit: this object may be older than the truth",
-            intent=Intent(at=job.created_at, asked_at=job.created_at, held=held, tries=0, instance=seen.instance),
+            intent=Intent(
+                at=job.created_at,
+                asked_at=job.created_at,
+                held=held,
+                tries=0,
+                instance=seen.instance,
+                earlier=min(attempt - 1, MOST_EARLIER) if job.status.is_doubtful else 0,
+            ),
+            address="",
+            is_doubtful=False,
         )
         return Plan(status=status, action=Find(key, since=job.created_at, may_have_run=True))
     return Plan(
@@ -146,17 +164,19 @@ def _intend(job: Job, seen: Seen, now: datetime, *, queued_since: datetime, look
     )
 
 
-def _adopt(job: Job, wanted: str, now: datetime) -> Plan:
+def _adopt(job: Job, wanted: str, now: datetime, *, address: str) -> Plan:
     status = replace(
         job.status,
         phase=Phase.SUBMITTING,
         reason="",
         message=f"adopting job `{wanted}`",
-        attempt=1,
+        attempt=max(job.status.attempt, 1),
+        is_doubtful=False,
         id=wanted,
         intent=Intent(at=now, asked_at=now, tries=0),
         handle=Handle(id=wanted),
         released_at=now,
         walltime=job.spec.resources.walltime,
+        address=address,
     )
     return Plan(status=status, events=(Event(now, "Adopting", f"watches the job `{wanted}`"),))

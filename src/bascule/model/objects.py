@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from typing import NamedTuple
 
@@ -69,6 +70,13 @@ class Job(Noun, frozen=True):
         """The reference of the job's target."""
         return Ref(self.spec.target.namespace or self.namespace, self.spec.target.name)
 
+    @property
+    def way_out(self) -> str:
+        """What a person can do where it was deleted and is held back by what is outside; empty where it was not."""
+        if self.deleted_at is None:
+            return ""
+        return f"; to let it go as it is, annotate it with `{ABANDON}=true`"
+
 
 class Target(Noun, frozen=True):
     """A target as it is stored; the fields are as in `Job`."""
@@ -89,3 +97,13 @@ class Target(Noun, frozen=True):
     def ref(self) -> Ref:
         """The target's reference."""
         return Ref(self.namespace, self.name)
+
+    @property
+    def address(self) -> str:
+        """
+        What tells one manager behind a target from another, as far as the spec can.
+
+        A digest: it is kept with jobs, whose readers need not know the URL.
+        """
+        url = (self.spec.url or "").rstrip("/").lower()
+        return hashlib.sha256(f"{self.spec.manager}\0{url}".encode()).hexdigest()[:12]

@@ -85,7 +85,8 @@ class Intent(Noun, frozen=True):
 
     *at* is when it was first saved, *asked_at* when the manager was last asked, *tries* how often;
     *held* whether the job is submitted held and must be released, *instance* the run of
-    a forgetful manager that was to be asked.
+    a forgetful manager that was to be asked. *earlier* is how many earlier attempts are still
+    to be looked for, where the record was lost.
     """
 
     at: datetime
@@ -93,6 +94,7 @@ class Intent(Noun, frozen=True):
     held: bool = False
     tries: int = 1
     instance: str = ""
+    earlier: int = 0
 
 
 class JobStatus(Noun, frozen=True):
@@ -129,6 +131,10 @@ class JobStatus(Noun, frozen=True):
     queued_since: datetime | None = None
     not_before: datetime | None = None
     retries: int = 0
+    # The target's address that the attempt was submitted to; empty where that is not known.
+    address: str = ""
+    # What stood here was lost, or changed by somebody else: look outside before anything.
+    is_doubtful: bool = False
 
 
 class Event(Noun, frozen=True):
