@@ -95,11 +95,17 @@ def _job() -> Schema:
             f"{_ATTEMPT} == 0 || self.?status.?attempt.orValue(0) >= {_ATTEMPT}",
             "`status.attempt` never goes back: what was submitted stays submitted",
         ),
+        _rule(
+            f"{_ATTEMPT} == 0 || self.?status.?attempt.orValue(0) <= {_ATTEMPT} + {MOST_SKIPPED}",
+            "`status.attempt` goes up by one",
+        ),
         *_frozen(),
     ]
     return root
 
 
+MOST_SKIPPED = 3
+"""Attempts by which a status may go on at once. Where a record was lost, more earlier ones than that are looked for."""
 _ATTEMPT = "oldSelf.?status.?attempt.orValue(0)"
 
 

@@ -9,6 +9,10 @@ from bascule.clients.kube import Rejected
 from bascule.errors import Conflict, Mistake, StoreFailed, Unauthorized, Uncertain
 
 
+class StatusTooLarge(StoreFailed):
+    """The object would be larger than etcd takes."""
+
+
 @contextmanager
 def translated(what: str, *, by_people: bool = False) -> Iterator[None]:
     """
@@ -29,6 +33,11 @@ def translated(what: str, *, by_people: bool = False) -> Iterator[None]:
             raise Mistake(f"{what}: {refusal.message}", hint=refusal.hint) from refusal
         raise StoreFailed(refusal.message, hint=refusal.hint) from refusal
     except Uncertain as doubt:
+        if "too large" in doubt.message:  # etcd's own word, which the API server passes on as its failure
+            raise StatusTooLarge(
+                f"{what} has no room for its status: an object has at most 1.5 MiB",
+                hint="make its annotations or its spec smaller; nothing else is wrong with it",
+            ) from doubt
         # The write named the version that it changes: whether it came through is seen at the next look.
         raise StoreFailed(doubt.message, hint=doubt.hint or "it is looked at again") from doubt
     except Unauthorized as refusal:

@@ -35,6 +35,11 @@ class LetGo:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Put back by what the pod is known as its job's; somebody has taken it away."""
+
+
+@dataclass(frozen=True, slots=True)
 class Replace:
     """Remove the pod ourselves; *at_once* where nobody is left who could confirm its end."""
 
@@ -56,7 +61,7 @@ class Nothing:
     seconds: float | None = None
 
 
-Step = Make | CancelJob | LetGo | Replace | Tell | Nothing
+Step = Make | CancelJob | LetGo | Mark | Replace | Tell | Nothing
 
 
 def next_step(job: StoredJob | None, pod: Pod | None, now: datetime) -> Step:
@@ -70,19 +75,32 @@ def next_step(job: StoredJob | None, pod: Pod | None, now: datetime) -> Step:
         return _being_deleted(job, pod, now, lives=lives)
     if pod.has_ended and lives:
         return Replace()
-    if lives and not pod.has_started and pod.created_at is not None:
-        waited = now - pod.created_at
-        if waited < SLOW_START:
-            return Nothing((SLOW_START - waited).total_seconds() + 1)
-        if pod.trouble:
-            return Tell("AgentNotStarted", f"the controller pod `{pod.name}` does not start: {pod.trouble}")
+    if lives and not (pod.is_marked and pod.is_held):
+        return Mark()
+    if lives and pod.created_at is not None and (job.agent == 1 or not pod.has_started):
+        return _slow_to_start(pod, now - pod.created_at)
+    return Nothing()
+
+
+def _slow_to_start(pod: Pod, waited: timedelta) -> Step:
+    """Decide about a pod whose agent has not yet taken the job."""
+    if waited < SLOW_START:
+        return Nothing((SLOW_START - waited).total_seconds() + 1)
+    if pod.has_started:
+        return Tell(
+            "AgentSilent", f"the controller pod `{pod.name}` runs and does not take up its job: what runs there?"
+        )
+    if pod.trouble:
+        return Tell("AgentNotStarted", f"the controller pod `{pod.name}` does not start: {pod.trouble}")
     return Nothing()
 
 
 def _not_its_own(job: StoredJob | None, pod: Pod, *, is_wanted: bool) -> Step:
     """Decide about a pod that bears the job's name and belongs to another object, or to nobody."""
-    if pod.is_held and pod.owner:  # of an earlier job of the same name; the collector removes it
-        return LetGo()
+    if pod.is_held and (pod.owner or pod.leaves_at is not None or not is_wanted):
+        return LetGo()  # of an earlier job of the same name, which the collector removes; or one that was disowned
+    if pod.is_held and is_wanted:
+        return Mark()
     if is_wanted and not pod.owner:
         return Tell("PodNameTaken", f"there is a pod `{pod.name}` that is not of this job; remove or rename it")
     return Nothing(10.0 if is_wanted else None)

@@ -19,9 +19,10 @@ from bascule.failpoints import failpoint
 from bascule.journal import Logger
 from bascule.model import Event, Ref
 from bascule.platforms.kubernetes import names
-from bascule.platforms.kubernetes.mirroring import CancelJob, LetGo, Make, Nothing, Replace, Step, Tell, next_step
+from bascule.platforms.kubernetes.mirroring import CancelJob, LetGo, Make, Mark, Nothing, Replace, Step, Tell, next_step
+from bascule.platforms.kubernetes.namespaces import is_going
 from bascule.platforms.kubernetes.pod_access import Pods
-from bascule.platforms.kubernetes.pods import JOB, SELECTOR, Pod, pod_name
+from bascule.platforms.kubernetes.pods import JOB, SELECTOR, SUFFIX, Pod, pod_name
 from bascule.platforms.kubernetes.store import Store
 from bascule.platforms.kubernetes.wire import StoredJob
 from bascule.ports import Clock, Selector
@@ -88,8 +89,9 @@ class Mirrors:
     def _pod_told(self, key: Key, meta: Meta | None) -> None:
         if meta is not None:
             name = (meta.annotations or {}).get(JOB, "")
-            if name and pod_name(name) == key.name:
-                self._names[key] = Ref(key.namespace, name)
+            if pod_name(name) != key.name:
+                name = key.name.removesuffix(SUFFIX)  # somebody has changed the annotation
+            self._names[key] = Ref(key.namespace, name)
         ref = self._names.get(key) if meta is not None else self._names.pop(key, None)
         if ref is not None:
             self.wake(ref)
@@ -147,7 +149,11 @@ class Mirrors:
                 self._follow(ref.namespace)
             elif ref.namespace not in self._namespaces:
                 return None  # nothing of it was ever seen here
-            pod = await self._pods.get(ref)
+            try:
+                pod = await self._pods.get(ref)
+            except Mistake as mistake:
+                await self._note(job, mistake)
+                raise
             step = next_step(job, pod, self._clock.now())
             if isinstance(step, Nothing):
                 if pod is None or pod.has_started:
@@ -164,11 +170,14 @@ class Mirrors:
         failpoint(f"mirrors.before.{type(step).__name__.lower()}")
         match step:
             case Make() if job is not None:
-                await self._pods.make(job)
+                await self._make(job)
                 log.info("mirror.made", job=str(ref), pod=pod_name(ref.name))
                 return 0.5
             case CancelJob() if job is not None:
                 await self._cancel(job)
+            case Mark() if job is not None and pod is not None:
+                log.warning("mirror.marked", job=str(ref), pod=pod.name, hint="somebody had changed whose it is")
+                await self._pods.mark(job, pod)
             case LetGo() if pod is not None:
                 await self._pods.let_go(ref, pod)
             case Replace(at_once=at_once) if pod is not None:
@@ -182,6 +191,22 @@ class Mirrors:
                     await self._store.tell(job, [Event(self._clock.now(), reason, message, "Warning")])
                 return TELL_AGAIN
         return None
+
+    async def _make(self, job: StoredJob) -> None:
+        try:
+            await self._pods.make(job)
+        except Mistake as mistake:
+            await self._note(job, mistake)
+            raise
+
+    async def _note(self, job: StoredJob | None, mistake: Mistake) -> None:
+        """Let the job say why it has no pod, where it should have one."""
+        if job is None or job.status.phase.is_final:
+            return
+        words = f"{mistake.message} ({mistake.hint})" if mistake.hint else mistake.message
+        if await is_going(self._store.client, job.namespace):
+            words = f"namespace `{job.namespace}` is being deleted, and takes none any more"
+        await self._store.note(job, f"has no controller pod: {words}{job.way_out}")
 
     async def _cancel(self, job: StoredJob) -> None:
         """Write down what a person wants who has deleted the pod of *job*."""

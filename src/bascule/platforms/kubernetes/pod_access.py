@@ -21,12 +21,17 @@ class Pods:
         self._installation = installation
 
     async def get(self, ref: Ref) -> Pod | None:
-        """Return what bears the name of the pod of job *ref*."""
+        """Return what bears the name of the pod of job *ref*; raise `Mistake` where its namespace does not let us look."""
         try:
             return pods.pod_of(await self._client.get(names.core("pods", ref.namespace, pod_name(ref.name))))
         except Rejected as refusal:
             if refusal.code == 404:
                 return None
+            if refusal.code == 403:
+                raise Mistake(
+                    f"namespace `{ref.namespace}` does not let the operator look at controller pods",
+                    hint=f"its admin applies what `bascule agent --manifest -n {ref.namespace}` prints",
+                ) from refusal
             raise
 
     async def make(self, job: Job) -> None:
@@ -44,6 +49,16 @@ class Pods:
     async def let_go(self, ref: Ref, pod: Pod) -> None:
         """Take our finalizer off *pod*."""
         await self._patch(ref, pod, {"finalizers": [each for each in pod.finalizers if each != pods.HELD]})
+
+    async def mark(self, job: Job, pod: Pod) -> None:
+        """Put back by what *pod* is known as *job*'s."""
+        metadata = {
+            "labels": pods.LABELS,
+            "annotations": {pods.JOB: job.name},
+            "ownerReferences": [pods.owned_by(job)],
+            "finalizers": [*(each for each in pod.finalizers if each != pods.HELD), pods.HELD],
+        }
+        await self._patch(job.ref, pod, metadata)
 
     async def replace(self, ref: Ref, pod: Pod, *, at_once: bool) -> None:
         """Remove *pod* ourselves."""

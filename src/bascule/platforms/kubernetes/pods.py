@@ -24,7 +24,8 @@ from bascule.platforms.kubernetes.names import API_VERSION, GROUP
 
 ACCOUNT = "bascule-agent"
 """The service account of controller pods, which each namespace's admin makes."""
-SELECTOR = "app.kubernetes.io/component=agent,app.kubernetes.io/name=bascule"
+LABELS = {"app.kubernetes.io/component": "agent", "app.kubernetes.io/name": "bascule"}
+SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
 HELD = f"{GROUP}/outside"
 REPLACED = f"{GROUP}/replaced"
 """Put on a pod before we remove it ourselves, so that this is not taken for a person's wish."""
@@ -81,23 +82,10 @@ class PodTemplate:
             "metadata": {
                 "name": pod_name(job.name),
                 "namespace": job.namespace,
-                "labels": {
-                    "app.kubernetes.io/name": "bascule",
-                    "app.kubernetes.io/component": "agent",
-                    "app.kubernetes.io/managed-by": "bascule-operator",
-                },
+                "labels": {**LABELS, "app.kubernetes.io/managed-by": "bascule-operator"},
                 "annotations": {JOB: job.name, "cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
                 "finalizers": [HELD],
-                "ownerReferences": [
-                    {
-                        "apiVersion": API_VERSION,
-                        "kind": "BridgeJob",
-                        "name": job.name,
-                        "uid": job.uid,
-                        "controller": True,
-                        "blockOwnerDeletion": True,
-                    }
-                ],
+                "ownerReferences": [owned_by(job)],
             },
             "spec": {
                 "serviceAccountName": ACCOUNT,
@@ -159,6 +147,12 @@ class PodTemplate:
         }
 
 
+def owned_by(job: Job) -> dict[str, Any]:
+    """Return the reference that makes a pod *job*'s own."""
+    whose = {"apiVersion": API_VERSION, "kind": "BridgeJob", "name": job.name, "uid": job.uid}
+    return {**whose, "controller": True, "blockOwnerDeletion": True}
+
+
 def pod_name(job: str) -> str:
     """Return the name of the pod of the job *job*: the same for each that follows another."""
     return f"{job[: LONGEST_NAME - len(SUFFIX)].rstrip('-.')}{SUFFIX}"
@@ -210,6 +204,8 @@ class Pod:
     """When it is to be gone, where somebody has deleted it."""
     finalizers: tuple[str, ...]
     is_replaced: bool
+    is_marked: bool
+    """Whether it bears the labels and the annotation by which it is followed."""
     is_disrupted: bool
     """Whether the cluster took it away: an eviction, a drain, a node that is lost."""
     has_ended: bool
@@ -241,6 +237,8 @@ def pod_of(data: bytes) -> Pod:
         leaves_at=meta.deletion_timestamp,
         finalizers=meta.finalizers,
         is_replaced=(meta.annotations or {}).get(REPLACED) == "true",
+        is_marked=LABELS.items() <= (meta.labels or {}).items()
+        and pod_name((meta.annotations or {}).get(JOB, "")) == meta.name,
         is_disrupted=(disrupted is not None and disrupted.status == "True") or status.reason in _TAKEN_AWAY,
         has_ended=status.phase in {"Succeeded", "Failed"},
         has_started=status.phase not in {"", "Pending"},

@@ -23,10 +23,11 @@ from bascule.errors import Conflict, Fenced
 from bascule.journal import Logger
 from bascule.model import Event, Job, JobStatus, Ref, Target, from_json, to_json, to_plain
 from bascule.platforms.kubernetes import names
-from bascule.platforms.kubernetes.faults import translated
+from bascule.platforms.kubernetes.faults import StatusTooLarge, translated
 from bascule.platforms.kubernetes.names import FINALIZER
 from bascule.platforms.kubernetes.stories import Stories, told_on
 from bascule.platforms.kubernetes.wire import StoredJob, bare, job_of, meta_in, status_document, target_of
+from bascule.ports import Clock
 
 _VERSION = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 log = Logger(__name__)
@@ -61,12 +62,14 @@ class Saver:
         epochs: Epochs,
         stories: Stories,
         read: Callable[[Ref], Awaitable[StoredJob | None]],
+        clock: Clock,
     ) -> None:
         self.epochs = epochs
         self.agent = 0
         """Which agent this process is; 0 for the operator."""
         self._client = client
         self._stories = stories
+        self._clock = clock
         self._read = read
         self._written: dict[Ref, _Written] = {}
         self._saving: Counter[Ref] = Counter()
@@ -86,7 +89,12 @@ class Saver:
         with self._writing(job.ref):
             version = await self._guard(stored) if _goes_outside(job.status) else job.version
             story, told = told_on(stored.story, events)
-            saved = await self._put(stored, job.status, version=version, epoch=epoch, story=story)
+            try:
+                saved = await self._put(stored, job.status, version=version, epoch=epoch, story=story)
+            except StatusTooLarge as fault:
+                words = f"{fault.message} ({fault.hint})"
+                await self._stories.tell_beside(stored, [Event(self._clock.now(), "StatusTooLarge", words, "Warning")])
+                raise
         if told:
             await self._stories.tell(saved, told)
         return saved
@@ -99,6 +107,18 @@ class Saver:
         with self._writing(job.ref):
             version = await self._guard(stored)
             return await self._put(replace(stored, agent=1), status, version=version, epoch=epoch, story=stored.story)
+
+    async def note(self, job: StoredJob, message: str) -> None:
+        """Store *message*, and leave the rest of *job*'s status as it is; where it moves on, that says more."""
+        if job.status.message == message:
+            return
+        epoch = self.epochs.epoch
+        try:
+            with self._writing(job.ref):
+                status = replace(job.status, message=message)
+                await self._put(job, status, version=job.version, epoch=epoch, story=job.story)
+        except Conflict:
+            return
 
     async def take_over(self, ref: Ref) -> StoredJob:
         """Become the next agent of the job *ref*: whoever was it before can write nothing from here on."""
@@ -148,7 +168,7 @@ class Saver:
         if written.agent and not self.agent:
             return job  # we handed it over: what stands there is its agent's
         status = to_json(job.status)
-        if status == written.status and job.agent == written.agent and not job.problem:
+        if status == written.status and job.agent == written.agent:
             return job
         epoch = self.epochs.epoch
         if job.epoch > epoch:
@@ -161,6 +181,24 @@ class Saver:
                 return await self._put(right, ours, version=job.version, epoch=epoch, story=job.story)
         except Conflict:
             return await self.put_right(await self._read(job.ref))
+
+    async def hold_again(self, job: StoredJob | None) -> StoredJob | None:
+        """Return *job*, with our finalizer where somebody has taken it from a job that is outside."""
+        if job is None or self.agent or job.is_guarded or job.deleted_at is not None or not _goes_outside(job.status):
+            return job
+        if self._saving[job.ref]:
+            return job
+        try:
+            _ = self.epochs.epoch
+        except Fenced:
+            return job  # it is for the leader to do
+        log.warning("job.finalizer_was_taken", job=str(job.ref), hint="to let go of a job, annotate it")
+        try:
+            with self._writing(job.ref):
+                version = await self._guard(job)
+        except Conflict:
+            return await self._read(job.ref)
+        return replace(job, version=version, finalizers=(*job.finalizers, FINALIZER))
 
     @contextmanager
     def _writing(self, ref: Ref) -> Iterator[None]:
@@ -187,7 +225,13 @@ class Saver:
 
     async def _put(self, stored: StoredJob, status: JobStatus, *, version: str, epoch: int, story: object) -> StoredJob:
         document = bare("BridgeJob", stored, version)
-        document["status"] = status_document(status, epoch=epoch, story=story, agent=stored.agent)  # type: ignore[arg-type]
+        document["status"] = status_document(
+            status,
+            job=stored.name,
+            epoch=epoch,
+            story=story,  # type: ignore[arg-type]
+            agent=stored.agent,
+        )
         with translated(f"job `{stored.ref}`"):
             saved = job_of(await self._client.put(names.item("bridgejobs", stored.ref, "status"), document))
         self._written[saved.ref] = _Written(saved.uid, saved.version, to_json(saved.status), saved.agent)

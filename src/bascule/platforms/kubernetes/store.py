@@ -9,12 +9,9 @@ is written, ``reading`` how objects are found.
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-import msgspec
 from msgspec.structs import replace
 
 from bascule.clients.kube import KubeClient, Rejected
@@ -31,14 +28,11 @@ from bascule.platforms.kubernetes.pod_access import Pods
 from bascule.platforms.kubernetes.pods import pod_name
 from bascule.platforms.kubernetes.reading import Reader
 from bascule.platforms.kubernetes.saving import Saver
+from bascule.platforms.kubernetes.secrets import Secrets
 from bascule.platforms.kubernetes.settings import Settings
 from bascule.platforms.kubernetes.stories import Stories
 from bascule.platforms.kubernetes.wire import StoredJob, job_of, object_of, target_of
 from bascule.ports import Change, Clock, Selector
-
-
-class _Secret(msgspec.Struct):
-    data: dict[str, str] | None = None
 
 
 class Store:
@@ -57,8 +51,9 @@ class Store:
         self._tasks: asyncio.TaskGroup = tasks
         self._installation = installation
         self._reader = Reader(client, settings.watched)
-        self._saver = Saver(client, self.lease, self.stories, self._reader.job)
+        self._saver = Saver(client, self.lease, self.stories, self._reader.job, clock)
         self._admission = Admission(client)
+        self._secrets = Secrets(client)
         self._follower: asyncio.Task[None] | None = None
         self._keeper: asyncio.Task[None] | None = None
         self.following.when_gone(self._saver.forget)
@@ -113,6 +108,10 @@ class Store:
         await self.pods.make(job)
         await self._saver.hand_over(job, f"waits for its controller pod `{pod_name(job.name)}`")
 
+    async def note(self, job: StoredJob, message: str) -> None:
+        """Let the status of *job*, which an agent moves, say why none does."""
+        await self._saver.note(job, message)
+
     async def tell(self, job: StoredJob, events: Sequence[Event]) -> None:
         """Write *events* of *job* beside its story, which is its driver's."""
         await self.stories.tell_beside(job, events)
@@ -130,7 +129,10 @@ class Store:
     async def remove(self, job: Job) -> None:
         """Let *job* go, and its pod before it; raises as `save`."""
         if self.pods is not None and _is_handed_over(job):
-            pod = await self.pods.get(job.ref)
+            try:
+                pod = await self.pods.get(job.ref)
+            except Mistake:
+                pod = None  # our rights there are gone, as in a namespace that is deleted; pods go before them
             if pod is not None and pod.owner == job.uid and pod.is_held:
                 await self.pods.let_go(job.ref, pod)
         await self._saver.remove(job)
@@ -141,29 +143,7 @@ class Store:
 
     async def secret(self, namespace: str, name: str, key: str) -> str:
         """Return one value of a Secret as it is now; raise `Mistake` where it is not there, or not for us."""
-        try:
-            data = await self.client.get(names.core("secrets", namespace, name))
-        except Rejected as refusal:
-            if refusal.code == 403:
-                raise Mistake(
-                    f"Secret `{name}` of namespace `{namespace}` may not be read by this account",
-                    hint=f"grant it: a Role with `get` on the Secret `{name}` alone, and a RoleBinding",
-                ) from None
-            raise Mistake(
-                f"there is no Secret `{name}` in namespace `{namespace}`",
-                hint=f"`kubectl create secret generic {name} -n {namespace} --from-file={key}=FILE`",
-            ) from None
-        values = msgspec.json.decode(data, type=_Secret).data or {}
-        if key not in values:
-            raise Mistake(
-                f"Secret `{name}` of namespace `{namespace}` has no key `{key}`", hint=f"put the value under `{key}`"
-            )
-        try:
-            return base64.b64decode(values[key]).decode().removesuffix("\n")
-        except (binascii.Error, UnicodeDecodeError):
-            raise Mistake(
-                f"Secret `{name}` of namespace `{namespace}`, key `{key}`, is no UTF-8 text", hint="store it as text"
-            ) from None
+        return await self._secrets.value(namespace, name, key)
 
     # What people do
 
@@ -230,7 +210,7 @@ class Store:
 
     async def get(self, ref: Ref) -> Job | None:
         """Return the job as it is stored now; what somebody else put into its status is put right first."""
-        return await self._saver.put_right(await self._reader.job(ref))
+        return await self._saver.hold_again(await self._saver.put_right(await self._reader.job(ref)))
 
     async def bearer(self, key: str) -> Job | None:
         """Return the job of which *key* is or was the key of an attempt."""

@@ -28,6 +28,8 @@ from bascule.model import (
     to_plain,
 )
 from bascule.platforms.kubernetes.names import API_VERSION, FINALIZER, LAST_APPLIED
+from bascule.platforms.kubernetes.sealing import SEAL, is_whole, seal_of, what_is_left
+from bascule.platforms.kubernetes.strangers import strangers_in
 from bascule.spec import to_document
 from bascule.spec.showing import SHOWN
 
@@ -101,13 +103,16 @@ def job_of(data: bytes | msgspec.Raw) -> StoredJob:
     meta, problem = found.metadata, ""
     try:
         spec = _spec_of(found.spec)
+        if strangers := strangers_in(found.spec):
+            problem = (
+                f"its spec has what this version does not know: {', '.join(f'`{each}`' for each in strangers[:5])}"
+            )
     except (msgspec.MsgspecError, Mistake, TypeError, ValueError) as fault:
         spec, problem = _least_of(found.spec), f"its spec cannot be read: {fault}"
     try:
-        status, epoch, agent, story = _status_of(found.status)
-    except (msgspec.MsgspecError, Mistake, TypeError, ValueError) as fault:
-        status, epoch, agent, story = JobStatus(), 0, 0, Story()
-        problem = f"its status was written by somebody else, and cannot be read: {fault}"
+        status, epoch, agent, story = _status_of(found.status, meta.name)
+    except (msgspec.MsgspecError, Mistake, TypeError, ValueError, AttributeError):
+        status, epoch, agent, story = what_is_left(found.status), 0, 0, Story()
     return StoredJob(
         **_common(meta),
         spec=spec,
@@ -144,13 +149,15 @@ def meta_in(data: bytes) -> Meta:
     return _OBJECTS.decode(data).metadata
 
 
-def status_document(status: JobStatus, *, epoch: int, story: Story, agent: int = 0) -> dict[str, Any]:
-    """Return *status* as the API server keeps it."""
+def status_document(status: JobStatus, *, job: str, epoch: int, story: Story, agent: int = 0) -> dict[str, Any]:
+    """Return *status* of the job *job* as the API server keeps it."""
     plain = to_plain(status)
     shown = {"phase": str(status.phase), **{name: plain[name] for name in SHOWN if name in plain}}
     record = {name: plain[name] for name in _RECORDED if name in plain}
     whose = {"epoch": epoch, **({"agent": agent} if agent else {})}
-    return {**shown, "record": {**record, **whose, "story": to_plain(story)}}
+    whole = {**shown, "record": {**record, **whose, "story": to_plain(story)}}
+    whole["record"][SEAL] = seal_of(whole, job)
+    return whole
 
 
 def object_of(thing: Job | Target, *, version: str = "") -> dict[str, Any]:
@@ -208,10 +215,14 @@ def _least_of(plain: Any) -> JobSpec:
     return JobSpec(target=TargetRef(name if isinstance(name, str) else "?"))
 
 
-def _status_of(plain: Any) -> tuple[JobStatus, int, int, Story]:
+def _status_of(plain: Any, job: str) -> tuple[JobStatus, int, int, Story]:
     if not plain:
         return JobStatus(), 0, 0, Story()
     record = dict(plain.get("record") or {})
+    record.pop(SEAL, None)
     epoch, agent, story = record.pop("epoch", 0), record.pop("agent", 0), record.pop("story", {})
-    status = from_plain({**record, **{name: plain[name] for name in SHOWN if name in plain}}, JobStatus)
+    if is_whole(plain, job):
+        status = from_plain({**record, **{name: plain[name] for name in SHOWN if name in plain}}, JobStatus)
+    else:
+        status = what_is_left(plain)
     return status, from_plain(epoch, int), from_plain(agent, int), from_plain(story, Story)
