@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,26 +65,25 @@ class StandInKubelet:
 
     async def evict(self, namespace: str, name: str) -> None:
         """Take a pod away as the eviction API does."""
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "EvictionByEvictionAPI",
-            "message": "drained",
-        }
-        await self._patch_status(namespace, name, {"conditions": [condition]})
+        await self._disrupt(namespace, name, "EvictionByEvictionAPI")
         await self._client.delete(_path(namespace, name))
 
     async def lose(self, namespace: str, name: str) -> None:
         """Take a pod away as the taint of a dead node does: nobody is left to confirm its end."""
         self.is_dead = True
+        await self._disrupt(namespace, name, "DeletionByTaintManager")
+        await self._client.delete(_path(namespace, name), {"gracePeriodSeconds": 1})
+
+    async def _disrupt(self, namespace: str, name: str, reason: str) -> None:
+        # Without its time the disruption controller takes the condition for an old one, and turns it at once.
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
-            "reason": "DeletionByTaintManager",
-            "message": "lost",
+            "reason": reason,
+            "message": "taken away",
+            "lastTransitionTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         }
         await self._patch_status(namespace, name, {"conditions": [condition]})
-        await self._client.delete(_path(namespace, name), {"gracePeriodSeconds": 1})
 
     async def _look(self) -> None:
         if self.is_dead:

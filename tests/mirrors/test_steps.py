@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from bascule.model import JobSpec, JobStatus, Phase, TargetRef
-from bascule.platforms.kubernetes.mirroring import CancelJob, LetGo, Make, Nothing, Replace, Tell, next_step
-from bascule.platforms.kubernetes.pods import HELD, LONGEST_NAME, PodTemplate, pod_name, pod_of
+from bascule.platforms.kubernetes.mirroring import CancelJob, LetGo, Make, Mark, Nothing, Replace, Tell, next_step
+from bascule.platforms.kubernetes.pods import HELD, LABELS, LONGEST_NAME, PodTemplate, pod_name, pod_of
 from bascule.platforms.kubernetes.wire import StoredJob
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -19,7 +19,7 @@ OVER = replace(JOB, status=JobStatus(phase=Phase.SUCCEEDED))
 DISRUPTED = {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]}
 
 
-def pod(*, phase="Running", status=None, owner="uid-1", held=True, leaves_in=None, age=5.0, **annotations):
+def pod(*, phase="Running", status=None, owner="uid-1", held=True, marked=True, leaves_in=None, age=5.0, **annotations):
     metadata = {
         "name": "train-mirror",
         "namespace": "team-a",
@@ -27,7 +27,8 @@ def pod(*, phase="Running", status=None, owner="uid-1", held=True, leaves_in=Non
         "creationTimestamp": (NOW - timedelta(seconds=age)).isoformat(),
         "finalizers": [HELD] if held else [],
         "ownerReferences": [{"kind": "BridgeJob", "name": "train", "uid": owner, "controller": True}] if owner else [],
-        "annotations": {f"bascule.dev/{key}": value for key, value in annotations.items()},
+        "labels": LABELS if marked else {},
+        "annotations": {f"bascule.dev/{key}": value for key, value in {"job": "train", **annotations}.items()},
     }
     if leaves_in is not None:
         metadata["deletionTimestamp"] = (NOW + timedelta(seconds=leaves_in)).isoformat()
@@ -43,6 +44,14 @@ def pod(*, phase="Running", status=None, owner="uid-1", held=True, leaves_in=Non
         (replace(JOB, agent=0), None, Nothing()),
         (JOB, pod(), Nothing()),
         (OVER, pod(phase="Succeeded"), Nothing()),
+        # Somebody has changed what it is known by.
+        (JOB, pod(marked=False), Mark()),
+        (JOB, pod(job="another"), Mark()),
+        (JOB, pod(held=False), Mark()),
+        (JOB, pod(owner=""), Mark()),
+        (JOB, pod(owner="", leaves_in=30), LetGo()),
+        (OVER, pod(owner="", leaves_in=30), LetGo()),
+        (OVER, pod(marked=False), Nothing()),
         # It ended, and its job did not.
         (JOB, pod(phase="Failed"), Replace()),
         (JOB, pod(phase="Failed", status={"reason": "Evicted", **DISRUPTED}), Replace()),
@@ -105,6 +114,17 @@ class TestSlowStart:
 
     def test_one_that_only_waits_has_nothing_to_tell(self):
         assert Nothing() == next_step(JOB, pod(phase="Pending", age=120), NOW)
+
+    def test_one_that_runs_something_else_is_told_of(self):
+        """
+        Somebody who may make pods made one that looks like ours.
+        """
+        assert Nothing(51.0) == next_step(replace(JOB, agent=1), pod(age=10), NOW)
+
+        step = next_step(replace(JOB, agent=1), pod(age=120), NOW)
+
+        assert isinstance(step, Tell)
+        assert "AgentSilent" == step.reason
 
 
 class TestThePod:
