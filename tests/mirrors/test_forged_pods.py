@@ -79,7 +79,7 @@ class TestMarks:
     def test_one_that_is_lost_while_neither_operator_nor_agent_lives_is_looked_for(self, world):
         world.new_namespace(guarded=False)
         outside = world.running("train")
-        world.stop_operator(signal.SIGKILL)
+        world.stop_operator()
         with suppress(ProcessLookupError):
             os.killpg(world.agent("train"), signal.SIGKILL)
         world.patch(f"{world.path('train')}/status", {"status": {"record": None, "phase": "Pending", "id": None}})
@@ -109,7 +109,7 @@ class TestNamespaces:
         No operator was there to note that the job is not wanted, and its agent ended with its pod.
         """
         outside = world.running("train")
-        world.stop_operator(signal.SIGKILL)
+        world.stop_operator()
         world.delete(f"/api/v1/namespaces/{world.namespace}")
         world.until(lambda: [end for end in world.kubelet.ended if end["namespace"] == world.namespace])
         world.patch(path_of_pod(world, "train"), {"metadata": {"finalizers": None}})
