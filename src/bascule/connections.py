@@ -23,7 +23,7 @@ from bascule.monitor import Monitor
 from bascule.ports import Clock, Manager, Platform
 
 FIRST_PROBE = 2.0
-LONGEST_PROBE = 120.0
+LONGEST_PROBE, LONGEST_REFUSED = 120.0, 30.0  # the latter where only a credential is to be renewed
 log = Logger(__name__)
 
 Connect = Callable[[Target, str], Awaitable[Manager]]
@@ -124,7 +124,7 @@ class Connection:
             await self.write(health)
             if not self.reachable:
                 await self._clock.sleep(wait)
-                wait = min(wait * 2.0, LONGEST_PROBE)
+                wait = min(wait * 2.0, LONGEST_REFUSED if health.reachable and not health.authenticated else LONGEST_PROBE)
                 self._probe.set()
 
     async def write(self, health: Health) -> None:
