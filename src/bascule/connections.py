@@ -124,7 +124,9 @@ class Connection:
             await self.write(health)
             if not self.reachable:
                 await self._clock.sleep(wait)
-                wait = min(wait * 2.0, LONGEST_REFUSED if health.reachable and not health.authenticated else LONGEST_PROBE)
+                wait = min(
+                    wait * 2.0, LONGEST_REFUSED if health.reachable and not health.authenticated else LONGEST_PROBE
+                )
                 self._probe.set()
 
     async def write(self, health: Health) -> None:
