@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from random import Random
-from typing import Literal
 
 from msgspec.structs import replace
 
+from bascule.decide.health import conditions_of
 from bascule.errors import Error, Fenced, Unavailable
 from bascule.journal import Logger
-from bascule.model import Condition, Health, Ref, Target, TargetStatus
+from bascule.model import Health, Ref, Target
 from bascule.monitor import Monitor
 from bascule.ports import Clock, Manager, Platform
 
@@ -124,9 +123,8 @@ class Connection:
             await self.write(health)
             if not self.reachable:
                 await self._clock.sleep(wait)
-                wait = min(
-                    wait * 2.0, LONGEST_REFUSED if health.reachable and not health.authenticated else LONGEST_PROBE
-                )
+                refused = health.reachable and not health.authenticated
+                wait = min(wait * 2.0, LONGEST_REFUSED if refused else LONGEST_PROBE)
                 self._probe.set()
 
     async def write(self, health: Health) -> None:
@@ -269,34 +267,8 @@ class Connections:
             await asyncio.wait([task])
 
 
-def conditions_of(health: Health, before: TargetStatus, generation: int, now: datetime) -> TargetStatus:
-    """Return the target's status after a probe; *before* itself where nothing moved."""
-    silent = not health.reachable
-    verdicts: dict[str, bool | None] = {
-        "Reachable": health.reachable,
-        "Authenticated": None if silent else health.authenticated,
-        "Compatible": None if silent or not health.authenticated else health.compatible,
-        "Ready": health.reachable and health.authenticated and health.compatible,
-    }
-    old = {condition.type: condition for condition in before.conditions}
-    conditions = []
-    for kind, verdict in verdicts.items():
-        word: Literal["True", "False", "Unknown"] = "Unknown" if verdict is None else "True" if verdict else "False"
-        message = "" if verdict else health.message
-        previous = old.get(kind)
-        if previous is not None and previous.status == word and previous.message == message:
-            conditions.append(previous)
-            continue
-        moved = now if previous is None or previous.status != word else previous.last_transition_time
-        reason = {"True": "Ok", "False": "ProbeFailed", "Unknown": "NotReached"}[word]
-        conditions.append(Condition(kind, word, reason, message, moved, generation))
-    version = health.version or before.version
-    after = replace(before, version=version, conditions=tuple(conditions), observed_generation=generation)
-    return before if after == before else replace(after, changed_at=now)
-
-
 def _is_same(one: Target, other: Target) -> bool:
     return one.uid == other.uid and one.spec == other.spec
 
 
-__all__ = ["Connect", "Connection", "Connections", "conditions_of"]
+__all__ = ["Connect", "Connection", "Connections"]

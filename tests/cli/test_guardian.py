@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 AROUND = """
 import os, signal, sys, time
 from pathlib import Path
 from bascule.cli import guardian
 from bascule.cli.guardian import End, Frame, Place, frame_of, guard
-
-pytestmark = pytest.mark.slow
 
 guardian.FIRST_PAUSE = 0.01
 lives = Path(sys.argv[1])

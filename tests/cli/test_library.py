@@ -10,6 +10,8 @@ import pytest
 import bascule
 from bascule.errors import Mistake
 
+pytestmark = pytest.mark.slow
+
 
 async def test_both_run_a_job_in_the_folder_they_are_called_in(terminal):
     """
@@ -53,8 +55,6 @@ async def test_applied_again_from_elsewhere_a_job_stays_where_it_is(terminal, mo
 PROGRAM = """
 import asyncio, logging, sys
 import bascule, bascule.runner
-
-pytestmark = pytest.mark.slow
 
 if "basic" in sys.argv:
     logging.basicConfig()
