@@ -8,9 +8,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from bascule.model import JobSpec, JobStatus, Phase, TargetRef
+from bascule.model import JobSpec, JobStatus, Phase, TargetFiles, TargetRef
 from bascule.platforms.kubernetes.mirroring import CancelJob, LetGo, Make, Mark, Nothing, Replace, Tell, next_step
-from bascule.platforms.kubernetes.pods import HELD, LABELS, LONGEST_NAME, PodTemplate, pod_name, pod_of
+from bascule.platforms.kubernetes.pods import (
+    HELD,
+    LABELS,
+    LONGEST_NAME,
+    PodTemplate,
+    can_be_mounted,
+    pod_name,
+    pod_of,
+)
 from bascule.platforms.kubernetes.wire import StoredJob
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -148,6 +156,35 @@ class TestThePod:
         odd = replace(JOB, spec=replace(JOB.spec, options={"image": "evil"}, env={"X": "$(evil)"}))
 
         assert self.TEMPLATE.document(odd, installation="abc") == self.TEMPLATE.document(JOB, installation="abc")
+
+    def test_the_targets_folder_is_on_the_claim_that_it_names(self):
+        document = self.TEMPLATE.document(JOB, TargetFiles(root="/scratch/x", claim="scratch"), installation="abc")
+
+        [volume] = [each for each in document["spec"]["volumes"] if "persistentVolumeClaim" in each]
+        [mount] = [each for each in document["spec"]["containers"][0]["volumeMounts"] if each["name"] == volume["name"]]
+        assert ("scratch", "/scratch/x") == (volume["persistentVolumeClaim"]["claimName"], mount["mountPath"])
+
+    def test_a_folder_for_all_pods_gives_way_to_it(self):
+        everybodys = {"name": "all", "mountPath": "/scratch"}
+        template = PodTemplate("localhost/bascule:1", mounts=(everybodys,))
+
+        with_claim = template.document(JOB, TargetFiles(root="/scratch", claim="scratch"), installation="abc")
+
+        assert everybodys in template.document(JOB, installation="abc")["spec"]["containers"][0]["volumeMounts"]
+        paths = [each["mountPath"] for each in with_claim["spec"]["containers"][0]["volumeMounts"]]
+        assert 1 == paths.count("/scratch")
+
+    @pytest.mark.parametrize(
+        "root", ["/", "/opt", "/opt/bascule/lib", "/usr", "/etc/ssl", "/var", "/tmp", "/var/run/secrets"]
+    )
+    def test_no_claim_takes_the_place_of_what_the_pod_is(self, root):
+        assert not can_be_mounted(root)
+        files = TargetFiles(root=root, claim="scratch")
+        assert self.TEMPLATE.document(JOB, installation="abc") == self.TEMPLATE.document(JOB, files, installation="abc")
+
+    @pytest.mark.parametrize("root", ["/scratch", "/home/alice", "/tmp/x", "/var/scratch", "/opt/site/data", "/usrx"])
+    def test_any_other_folder_can_be_on_a_claim(self, root):
+        assert can_be_mounted(root)
 
     def test_its_name_follows_from_the_jobs(self):
         assert "train-mirror" == pod_name("train")

@@ -114,6 +114,7 @@ GOOD_TARGETS: dict[str, dict[str, Any]] = {
     "for some": {"allowedNamespaces": {"from": "Names", "names": ["a", "b"]}},
     "by labels": {"allowedNamespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "x"}}}},
     "limits": {"limits": {"activeJobs": 500, "requestsPerSecond": 0.5, "pollInterval": "10s"}},
+    "a claim": {"mirror": "Isolated", "files": {"root": "/scratch", "claim": "scratch"}},
     "stores": {"files": {"root": "/scratch", "stores": [{"name": "r", "url": "s3://b/p", "secret": {"name": "k"}}]}},
 }
 
@@ -122,6 +123,8 @@ BAD_TARGETS: dict[str, tuple[dict[str, Any], str]] = {
     "a token's file": ({"credentials": {"file": "/etc/shadow"}}, "does not exist on Kubernetes"),
     "a token's variable": ({"credentials": {"env": "TOKEN"}}, "does not exist on Kubernetes"),
     "a token's command": ({"credentials": {"command": ["cat", "/etc/shadow"]}}, "does not exist on Kubernetes"),
+    "a claim without a folder": ({"files": {"claim": "scratch"}}, "no effect without `root`"),
+    "a claim of no name": ({"files": {"root": "/x", "claim": "A/B"}}, "claim"),
     "no mirror": ({"mirror": None}, "mirror"),
     "a mirror that is not there yet": ({"mirror": "Shared"}, "mirror"),
     "plain http": ({"url": "http://slurm.example.org"}, "not encrypted"),

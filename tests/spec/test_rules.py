@@ -108,6 +108,10 @@ class TestTargets:
 
         assert "is given twice" in problems_of(target(files={"stores": [store, store]}))[0]
 
+    def test_a_claim_is_mounted_somewhere(self):
+        assert () == problems_of(target(files={"root": "/scratch", "claim": "scratch"}))
+        assert "has no effect without `root`" in problems_of(target(files={"claim": "scratch"}))[0]
+
     def test_who_may_use_it_is_said_in_one_way(self):
         assert () == problems_of(target(allowedNamespaces={"from": "Names", "names": ["a"]}))
         assert "needs `names`" in problems_of(target(allowedNamespaces={"from": "Names"}))[0]

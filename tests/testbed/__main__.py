@@ -11,7 +11,7 @@ commands: ``$LAB squeue``.
 
 ``kube`` starts a Kubernetes cluster with kubectl and helm on the PATH and KUBECONFIG set; with
 ``--image`` its nodes have the image of Bascule (LAB_IMAGE), with ``--slurm`` a Slurm cluster
-runs beside it, and LAB_URL is where pods find it. ``$NODES kill node-1`` and
+runs beside it, with accounting; LAB_URL is where pods find it, and nodes see LAB_JOBS too. ``$NODES kill node-1`` and
 ``$NODES start node-1`` do that to a node.
 """
 
@@ -92,7 +92,11 @@ def _kube(arguments: argparse.Namespace) -> int:
             cluster.load(archive)
             environment["LAB_IMAGE"] = image.IMAGE
         if arguments.slurm:
-            slurm = until_the_end.enter_context(SlurmCluster(SlurmSpec(version=arguments.slurm), announce=_say))
+            slurm = until_the_end.enter_context(
+                SlurmCluster(SlurmSpec(version=arguments.slurm, accounting=True), announce=_say)
+            )
+            if arguments.nodes:
+                cluster.share(slurm.jobs_dir)
             there = f"http://{cluster.lend(slurm.ports.rest)}" if arguments.nodes else slurm.url
             environment |= _slurm_variables(slurm, there)
         _say(f"testbed: Kubernetes {kube_parts.KUBERNETES_VERSION} at {cluster.url}, {arguments.nodes} nodes")

@@ -200,6 +200,14 @@ class KubeCluster:
             self._network.lend(name, port, to=there)
         return there
 
+    def share(self, folder: Path) -> Path:
+        """Let nodes see *folder* of this machine under its own name, as a file system that all mount; return it."""
+        assert self._run is not None
+        there = f"{self._parts.root}{folder}"
+        command = 'mkdir -p "$1" && { mountpoint -q "$1" || mount --bind "$0" "$1"; }'
+        subprocess.run(self._run.enter(Path("/"), "sh", "-c", command, str(folder), there), check=True)
+        return folder
+
     def inside(self, *argv: str, node: str = "") -> list[str]:
         """Return the command line that runs a program of this machine in the cluster's network; it ends with the cluster."""
         assert self._run is not None

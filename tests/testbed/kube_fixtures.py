@@ -28,7 +28,7 @@ from tests.testbed.tether import Tether
 
 HINT = "run the tests as root on Debian, with its packages and the Go module proxy within reach"
 
-CLUSTERS = {"control_plane", "kube_cluster", "start_kube"}
+CLUSTERS = {"control_plane", "kube_cluster", "start_kube", "start_kube_for_all"}
 
 PREPARED: dict[str, Callable[[Announce], object]] = {
     **dict.fromkeys(CLUSTERS, kube_parts.ensure),
@@ -87,6 +87,16 @@ def kube_cluster() -> Iterator[KubeCluster]:
 @pytest.fixture
 def start_kube() -> Iterator[Callable[[KubeSpec], KubeCluster]]:
     """Start clusters for one test alone, as its `KubeSpec` says; that takes some seconds."""
+    yield from _starting()
+
+
+@pytest.fixture(scope="module")
+def start_kube_for_all() -> Iterator[Callable[[KubeSpec], KubeCluster]]:
+    """Start clusters for all tests of a module."""
+    yield from _starting()
+
+
+def _starting() -> Iterator[Callable[[KubeSpec], KubeCluster]]:
     with contextlib.ExitStack() as until_the_end:
 
         def start(spec: KubeSpec) -> KubeCluster:

@@ -20,11 +20,13 @@ process prints, its exit code what it ends with. The operator starts it, for tar
 `mirror: Isolated`.
 
 With `--manifest`, print instead what a namespace's admin applies so that jobs there can
-have controller pods: their account with its rights, and the operator's right to make them.
+have controller pods: their account with its rights, and the operator's right to make them;
+and with `--steps`, what lets an account's pods run `bascule run` as steps of a pipeline.
 """
 EXAMPLES = """
 bascule agent --manifest -n team-a --secret hpc-token | kubectl apply -f -
 bascule agent --manifest -n team-a --secret hpc-token --target shared/hpc
+bascule agent --manifest -n team-a --secret hpc-token --steps pipeline
 bascule agent --namespace team-a --job train --uid 2f6b...
 """
 MESSAGE_FILE = "/dev/termination-log"
@@ -51,6 +53,13 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         default=[],
         help="with --manifest: a target of another namespace",
+    )
+    parser.add_argument(
+        "--steps",
+        metavar="ACCOUNT",
+        action="append",
+        default=[],
+        help="with --manifest: a service account whose pods run `bascule run`",
     )
     parser.add_argument(
         "--operator-namespace",
@@ -93,6 +102,8 @@ def _print_manifest(args: argparse.Namespace) -> int:
     documents = manifest.for_agents(
         args.namespace, secrets=tuple(args.secret), targets=tuple(targets), operator=args.operator_namespace
     )
+    for account in args.steps:
+        documents += manifest.for_steps(args.namespace, account=account, secrets=tuple(args.secret))
     output.data(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True).rstrip("\n"))
     return Exit.SUCCEEDED
 

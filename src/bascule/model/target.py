@@ -62,6 +62,7 @@ class TargetFiles(Noun, frozen=True):
     """Where files can go."""
 
     root: str | None = None
+    claim: str | None = None
     stores: tuple[Store, ...] = ()
     sources: tuple[str, ...] = ()
 

@@ -47,6 +47,9 @@ def target_problems(document: dict[str, Any]) -> Iterator[Problem]:
         )
     for index, twice in _repeated(_mapping(spec, "files").get("stores"), "name"):
         yield Problem(("spec", "files", "stores", index, "name"), f"the store `{shortened(twice)}` is given twice")
+    files = _mapping(spec, "files")
+    if files.get("claim") is not None and files.get("root") is None:
+        yield Problem(("spec", "files", "claim"), "has no effect without `root`", "name the folder where it is mounted")
     allowed = _mapping(spec, "allowedNamespaces")
     for field, needed in (("selector", "Selector"), ("names", "Names")):
         given, wanted = bool(allowed.get(field)), allowed.get("from") == needed

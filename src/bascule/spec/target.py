@@ -123,6 +123,11 @@ class TargetFilesModel(Written):
     """Where files can go."""
 
     root: Absolute | None = Field(None, description="A folder that both sides see; reads stay beneath it.")
+    claim: Name | None = Field(
+        None,
+        description="The PersistentVolumeClaim, of each job's namespace, that holds `root`; with `mirror: Isolated`"
+        " (Kubernetes).",
+    )
     stores: list[StoreModel] = Field([], max_length=32, description="Object stores that jobs may name.")
     sources: list[Host] = Field([], max_length=100, description="Hosts that jobs may stage in from, over https.")
 

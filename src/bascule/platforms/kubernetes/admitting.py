@@ -16,6 +16,7 @@ from bascule.clients.kube import KubeClient, Meta, Rejected
 from bascule.errors import Mistake
 from bascule.model import Job, Target
 from bascule.platforms.kubernetes import names
+from bascule.platforms.kubernetes.pods import can_be_mounted
 from bascule.platforms.kubernetes.wire import StoredJob, StoredTarget
 from bascule.spec import validated
 
@@ -109,6 +110,11 @@ def check_target(target: Target) -> None:
 def check_isolated(job: Job, target: Target) -> None:
     """Raise `Mistake` where a controller pod of *job* would need a Secret that is not its namespace's own."""
     spec = target.spec
+    if spec.files.claim is not None and not can_be_mounted(spec.files.root or "/"):
+        raise Mistake(
+            f"target `{target.ref}`: `files.root`, `{spec.files.root}`, is a folder of the controller pod itself",
+            hint="mount the claim elsewhere, for instance at `/scratch`",
+        )
     stores = [store.secret for store in spec.files.stores if store.secret is not None]
     for secret in filter(None, (spec.credentials.secret, *stores)):
         if secret.from_ != "JobNamespace" and target.namespace != job.namespace:

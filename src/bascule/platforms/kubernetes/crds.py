@@ -165,6 +165,9 @@ def _target() -> Schema:
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["name"],
     }
+    fields["files"]["x-kubernetes-validations"] = [
+        _rule("!has(self.claim) || has(self.root)", "`claim` has no effect without `root`, where it is mounted")
+    ]
     spec["required"] = sorted({*spec.get("required", []), "mirror"})
     spec["x-kubernetes-validations"] = [
         _rule(

@@ -15,6 +15,7 @@ from bascule.platforms.kubernetes.pods import ACCOUNT
 
 RBAC = "rbac.authorization.k8s.io"
 OPERATOR = "bascule-operator"
+STEP = "bascule-step"
 HERE = "bascule-system"
 """Where the operator lives, unless it is installed elsewhere."""
 _LABELS = {"app.kubernetes.io/name": "bascule"}
@@ -54,6 +55,22 @@ def for_agents(
         *_granted(f"{OPERATOR}-pods", namespace, pods, to=_operator(operator)),
         *(document for target in targets for document in _target_readable(target, account)),
     ]
+
+
+def for_steps(namespace: str, *, account: str, secrets: tuple[str, ...]) -> list[dict[str, Any]]:
+    """
+    Return what lets the pods of *account* run `bascule run` as steps of a pipeline, and no more.
+
+    With *secrets* they may sign in to targets themselves, to show their job's output.
+    """
+    rules = [
+        _rule(GROUP, "bridgejobs", "create", "get", "list", "watch", "patch"),
+        _rule(GROUP, "bridgetargets", "get", "list", "watch"),
+    ]
+    if secrets:
+        rules.append({**_rule("", "secrets", "get"), "resourceNames": sorted(secrets)})
+    to = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return _granted(f"{STEP}-{account}", namespace, rules, to=to)
 
 
 def for_operator(namespace: str, *, secrets: tuple[str, ...], operator: str) -> list[dict[str, Any]]:

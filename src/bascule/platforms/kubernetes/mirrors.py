@@ -194,7 +194,7 @@ class Mirrors:
 
     async def _make(self, job: StoredJob) -> None:
         try:
-            await self._pods.make(job)
+            await self._pods.make(job, await self._store.target(job.target_ref))
         except Mistake as mistake:
             await self._note(job, mistake)
             raise

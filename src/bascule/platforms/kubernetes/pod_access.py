@@ -7,7 +7,7 @@ from typing import Any
 from bascule.clients.kube import KubeClient, Rejected
 from bascule.clients.kube.client import MERGE
 from bascule.errors import Mistake, Uncertain
-from bascule.model import Job, Ref
+from bascule.model import Job, Ref, Target, TargetFiles
 from bascule.platforms.kubernetes import names, pods
 from bascule.platforms.kubernetes.pods import Pod, PodTemplate, pod_name
 
@@ -34,10 +34,11 @@ class Pods:
                 ) from refusal
             raise
 
-    async def make(self, job: Job) -> None:
-        """Make the pod of *job*, if there is none; raise `Mistake` where its namespace does not let us, or cannot."""
+    async def make(self, job: Job, target: Target | None) -> None:
+        """Make the pod of *job* at *target*, if there is none; raise `Mistake` where its namespace does not let us, or cannot."""
         try:
-            document = self._template.document(job, installation=self._installation)
+            files = target.spec.files if target is not None else TargetFiles()
+            document = self._template.document(job, files, installation=self._installation)
             await self._client.post(names.core_collection("pods", job.namespace), document)
         except Rejected as refusal:
             if refusal.reason == "AlreadyExists":

@@ -13,13 +13,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
 
 from bascule.clients.kube import Meta
 from bascule.errors import Mistake
-from bascule.model import Job
+from bascule.model import Job, TargetFiles
 from bascule.platforms.kubernetes.names import API_VERSION, GROUP
 
 ACCOUNT = "bascule-agent"
@@ -33,6 +34,15 @@ JOB = f"{GROUP}/job"
 HOME = "/var/lib/bascule"
 LONGEST_NAME = 253
 SUFFIX = "-mirror"
+_SCRATCH = PurePosixPath("/tmp")  # noqa: S108 - of the pod
+_OWN = (
+    _SCRATCH,
+    *(
+        PurePosixPath(path)
+        for path in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/boot")
+    ),
+    *(PurePosixPath(path) for path in ("/dev", "/proc", "/sys", "/run", "/var/run", "/opt/bascule", HOME)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,7 @@ class PodTemplate:
     guarded: tuple[str, ...] = ()
     volumes: tuple[Mapping[str, Any], ...] = ()
     mounts: tuple[Mapping[str, Any], ...] = ()
-    """Folders that targets name under `files.root`, so that an agent can read what its job writes."""
+    """What every pod gets besides; what a target keeps on a claim of its own is not among it."""
 
     @classmethod
     def from_environment(cls, guarded: tuple[str, ...] = ()) -> PodTemplate | None:
@@ -73,8 +83,9 @@ class PodTemplate:
                 f"$BASCULE_AGENT cannot be read: {fault}", hint="the chart sets it; see its values"
             ) from fault
 
-    def document(self, job: Job, *, installation: str) -> dict[str, Any]:
-        """Return the pod of *job*."""
+    def document(self, job: Job, files: TargetFiles = TargetFiles(), *, installation: str) -> dict[str, Any]:  # noqa: B008 - immutable
+        """Return the pod of *job*, which finds the *files* of its target where that says."""
+        volumes, mounts = _mounted(files)
         lost = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": self.patience}
         return {
             "apiVersion": "v1",
@@ -104,16 +115,17 @@ class PodTemplate:
                     "runAsGroup": 65532,
                     "seccompProfile": {"type": "RuntimeDefault"},
                 },
-                "containers": [self._container(job, installation)],
+                "containers": [self._container(job, mounts, installation)],
                 "volumes": [
                     {"name": "home", "emptyDir": {"sizeLimit": "16Mi"}},
                     {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
                     *self.volumes,
+                    *volumes,
                 ],
             },
         }
 
-    def _container(self, job: Job, installation: str) -> dict[str, Any]:
+    def _container(self, job: Job, mounts: list[dict[str, Any]], installation: str) -> dict[str, Any]:
         env: list[dict[str, Any]] = [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "BASCULE_HOME", "value": HOME},
@@ -142,7 +154,9 @@ class PodTemplate:
             "volumeMounts": [
                 {"name": "home", "mountPath": HOME},
                 {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - of the pod
-                *self.mounts,
+                # What a target says of its own folder counts more.
+                *(each for each in self.mounts if each.get("mountPath") not in {one["mountPath"] for one in mounts}),
+                *mounts,
             ],
         }
 
@@ -151,6 +165,22 @@ def owned_by(job: Job) -> dict[str, Any]:
     """Return the reference that makes a pod *job*'s own."""
     whose = {"apiVersion": API_VERSION, "kind": "BridgeJob", "name": job.name, "uid": job.uid}
     return {**whose, "controller": True, "blockOwnerDeletion": True}
+
+
+def can_be_mounted(folder: str) -> bool:
+    """Tell whether *folder* is no part of the pod's own: a claim there could change what the agent is."""
+    asked = PurePosixPath(folder)
+    return ".." not in asked.parts and not any(
+        asked == own or asked in own.parents or (own in asked.parents and own != _SCRATCH) for own in _OWN
+    )
+
+
+def _mounted(files: TargetFiles) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    if files.claim is None or files.root is None or not can_be_mounted(files.root):
+        return [], []
+    name = "target-files"
+    claim = {"name": name, "persistentVolumeClaim": {"claimName": files.claim}}
+    return [claim], [{"name": name, "mountPath": files.root}]
 
 
 def pod_name(job: str) -> str:

@@ -105,7 +105,7 @@ class Store:
                 f"job `{job.ref}`: this operator makes no controller pods, which its target asks for",
                 hint="it needs $BASCULE_AGENT_IMAGE, which the chart sets; or give the target `mirror: None`",
             )
-        await self.pods.make(job)
+        await self.pods.make(job, await self.target(job.target_ref))
         await self._saver.hand_over(job, f"waits for its controller pod `{pod_name(job.name)}`")
 
     async def note(self, job: StoredJob, message: str) -> None:
