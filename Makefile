@@ -18,7 +18,7 @@ demo: ## install into .build/demo and run a job on this machine
 	@sh tools/demo.sh "$(PYTHON)" "$(BUILD)/demo"
 
 test: ## install what the tests need, outside the tree, and run all of them
-	@"$(PYTHON)" tools/check.py lint types layers fast machine kubernetes
+	@"$(PYTHON)" tools/check.py lint types layers fast long machine kubernetes
 
 test-kubernetes: ## the last tier of them: those on real Kubernetes, as root; compiles it first, which takes a quarter of an hour once
 	@"$(PYTHON)" tools/check.py kubernetes

@@ -27,6 +27,7 @@ REPORTS = ROOT / ".build" / "reports"
 MEMORY = Path("/dev/shm")
 ROOM = 2 * 1024**3
 NEEDS_NOTHING = "not (real or root or slow or kubernetes)"
+TAKES_TIME = "(real or root or slow) and not (alone or kubernetes)"
 # Most tests wait for a process, a server or a timer for most of their time: two at once suit two cores.
 # What is side by side in the tree stays in one process while both have work, and with it the servers that it shares.
 SIDE_BY_SIDE = ("--numprocesses=2", "--dist=worksteal")
@@ -60,13 +61,18 @@ TIERS = {
     "types": Tier("types", (("mypy",),)),
     # Its cache is by file, and goes stale when a module appears that another file imports.
     "layers": Tier("imports flow down only", (("lint-imports", "--no-logo", "--no-cache"),)),
-    "fast": Tier("fast tests", (pytest("fast", "-q", *SIDE_BY_SIDE, "-m", NEEDS_NOTHING),), in_memory=True),
+    "fast": Tier(
+        "fast tests", (pytest("fast", "-q", *SIDE_BY_SIDE, "-m", f"{NEEDS_NOTHING} and not long"),), in_memory=True
+    ),
+    "long": Tier(
+        "tests that take seconds",
+        (pytest("long", "-q", *SIDE_BY_SIDE, "-m", f"{NEEDS_NOTHING} and long"),),
+        in_memory=True,
+    ),
     "machine": Tier(
         "tests that need root, servers or time",
         (
-            pytest(
-                "machine", "-v", "--durations=30", *SIDE_BY_SIDE, "-m", f"not ({NEEDS_NOTHING} or alone or kubernetes)"
-            ),
+            pytest("machine", "-v", "--durations=30", *SIDE_BY_SIDE, "-m", TAKES_TIME),
             pytest("alone", "-v", "--durations=0", "--durations-min=1", "-m", "alone and not kubernetes"),
         ),
     ),

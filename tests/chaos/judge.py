@@ -47,8 +47,9 @@ def judge(
     Judge a run that has come to rest.
 
     *forgetful*: slurmctld was killed, and may have run again, under the same id, what it
-    had not yet noted as started, or may wait for ever for the end of a job that ended meanwhile:
-    Bascule can know no more than it says. Two ids for one attempt are never excused.
+    had not yet noted as started, may wait for ever for the end of a job that ended meanwhile, or
+    may have forgotten one that it had not yet noted at all, and that did not come to its end: Bascule
+    can know no more than it says, and calls the last `Unknown`. Two ids for one attempt are never excused.
     """
     verdict = Verdict()
     jobs = list(jobs)
@@ -69,9 +70,14 @@ def judge(
             (verdict.excused if forgetful else verdict.faults).append(words)
     stuck = {(record.name, record.id) for record in records if record.state in STUCK} if forgetful else set()
     verdict.excused += [f"Slurm says for ever that `{key}` runs, as job {number}" for key, number in sorted(stuck)]
+    known = {(record.name, record.id) for record in records}
     for job in jobs:
         status = job.status
         if (status.key, status.id) in stuck and status.phase is Phase.RUNNING:
+            continue
+        is_forgotten = forgetful and status.id and (status.key, status.id) not in known and status.key not in ended
+        if is_forgotten and status.phase is Phase.UNKNOWN:
+            verdict.excused.append(f"Slurm has forgotten `{status.key}`, job {status.id}")
             continue
         if not status.phase.is_final:
             verdict.faults.append(f"`{job.name}` is lost: still {status.phase.value} ({status.message})")

@@ -56,6 +56,17 @@ def test_what_slurm_calls_running_for_ever_after_it_was_killed_is_not_lost():
     )
 
 
+def test_what_slurm_forgot_when_it_was_killed_is_not_lost_where_that_is_said():
+    unknown = job(Phase.UNKNOWN)
+    unknown = replace(unknown, status=replace(unknown.status, id="7"))
+    began = "train-1 7 began\n"
+
+    assert [] == faults([unknown], began, forgetful=True)
+    assert 1 == len(faults([unknown], began)), "it was not killed"
+    assert 1 == len(faults([unknown], GOOD, forgetful=True)), "its end can be told"
+    assert 1 == len(faults([unknown], began, [record("COMPLETED")], forgetful=True)), "Slurm knows it"
+
+
 @pytest.mark.parametrize(
     ("jobs", "text", "records"),
     [

@@ -9,7 +9,7 @@ import pytest
 from bascule.cli.exits import Exit
 from tests.cli.conftest import read_until, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 SAYS = "echo one $BASCULE_TASK_INDEX; echo two $BASCULE_TASK_INDEX; echo bad $BASCULE_TASK_INDEX >&2"
 FAILS = f"{SAYS}; test $BASCULE_TASK_INDEX -lt 2"

@@ -12,7 +12,7 @@ import pytest
 from bascule.cli.exits import CLOSED_PIPE
 from tests.cli.conftest import BASCULE
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def run_closed(terminal, redirection, *arguments):

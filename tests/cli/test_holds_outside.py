@@ -10,7 +10,7 @@ from tests.cli.conftest import until
 from tests.fakes.slurmrestd.cluster import US, FakeCluster
 from tests.fakes.slurmrestd.server import TOKEN, FakeSlurmrestd
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

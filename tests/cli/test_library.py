@@ -10,7 +10,7 @@ import pytest
 import bascule
 from bascule.errors import Mistake
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 async def test_both_run_a_job_in_the_folder_they_are_called_in(terminal):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.screens import Screen
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import yaml
 from bascule.cli.spans import age
 from tests.cli.conftest import read_until, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

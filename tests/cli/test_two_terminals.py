@@ -124,12 +124,12 @@ class TestCrowd:
             terminal.start("submit", "--wrap", f"echo {number} >> {terminal.folder}/ran", "-n", f"job-{number}")
             for number in range(50)
         ]
-        outs = [process.communicate(timeout=240)[0] for process in processes]
+        outs, said = zip(*(process.communicate(timeout=240) for process in processes), strict=True)
         codes = {process.returncode for process in processes}
 
         waited = command("wait", *[f"job-{number}" for number in range(50)])
 
-        assert {0} == codes
+        assert {0} == codes, [words for process, words in zip(processes, said, strict=True) if process.returncode]
         assert all(out.startswith(f"job/job-{number} job-{number}-".encode()) for number, out in enumerate(outs))
         assert (0, 50) == (waited.code, waited.out.count("Succeeded"))
         assert sorted(map(str, range(50))) == sorted((terminal.folder / "ran").read_text().split())

@@ -12,7 +12,7 @@ from tests.fakes.faults import REPLY_LOST, late
 from tests.fakes.kinds import CHOSEN, FORGETFUL, HELD
 from tests.virtual import VirtualLoop, run_virtual
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 loop_factory = VirtualLoop
 

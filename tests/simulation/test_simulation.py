@@ -26,7 +26,7 @@ def replay(seed: int, wrong: list[str]) -> str:
     return f"seed {seed}: {'; '.join(wrong)}\n  replay: make simulate SEED={seed}"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_what_is_promised_holds_in_every_world(run):
     failed = [replay(seed, wrong) for seed in QUICK if (wrong := run(seed)[1])]

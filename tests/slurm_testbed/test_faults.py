@@ -61,6 +61,8 @@ class TestController:
         """
         cluster = start_slurm(SlurmSpec(version="26.05", accounting=True, nodes=1))
         first = submit(cluster, SLEEP, name="first", hold=True)
+        state = cluster.folder / "state/job_state"
+        wait_until(lambda: state.exists() and b"first" in state.read_bytes(), "the first to be saved")
         second = submit(cluster, SLEEP, name="second", hold=True)
 
         cluster.kill_ctld()

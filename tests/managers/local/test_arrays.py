@@ -9,7 +9,7 @@ from bascule.errors import Mistake, Refused
 from bascule.model import Array, Duration, Handle, Phase, Reason, Resources, Tasks
 from tests.managers.local.homes import wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 SAYS = 'echo "$BASCULE_TASK_INDEX of $BASCULE_TASK_COUNT" | tee -a ran'
 WAITS = f"{SAYS}; while test ! -e go; do sleep 0.05; done"

@@ -9,7 +9,7 @@ import pytest
 
 from bascule.model import Phase, Resources
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ALL = {"resources": Resources(tasks=4)}
 

@@ -14,7 +14,8 @@ _PASSED_ON = (
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH", "PYTHONHOME",
     "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH", FAILPOINT,
 )  # fmt: skip
-_WITHIN = 10.0
+_WITHIN = 60.0
+"""Seconds for a shell to start: much longer than it takes, as fifty that start at once may crowd each other out."""
 
 
 def summon(home: Path, *, idle: float, contain: bool) -> None:
