@@ -117,9 +117,14 @@ def test_what_was_asked_is_written_down(control_plane, room):
     ada = control_plane.kubeconfig_of("ada-who-asks", "system:masters")
 
     control_plane.kubectl("--kubeconfig", str(ada), "get", "configmap", "kube-root-ca.crt", "-n", room)
-    found = [one for one in control_plane.requests("ada-who-asks") if one["objectRef"]["resource"] == "configmaps"]
 
-    assert [("get", room)] == [(one["verb"], one["objectRef"]["namespace"]) for one in found]
+    def asked():
+        found = [one for one in control_plane.requests("ada-who-asks") if one["objectRef"]["resource"] == "configmaps"]
+        return [(one["verb"], one["objectRef"]["namespace"]) for one in found]
+
+    # It is written down once it is answered.
+    wait_until(asked, "a line in the audit log", within=30)
+    assert [("get", room)] == asked()
 
 
 def test_a_write_with_an_old_version_is_refused(control_plane, room):

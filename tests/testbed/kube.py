@@ -218,7 +218,8 @@ class KubeCluster:
 
     def requests(self, user: str = "") -> Iterator[dict[str, Any]]:
         """Give what people and programs asked of the API server, as its audit log has it, oldest first."""
-        for line in (self.folder / "log/audit.jsonl").read_text().splitlines():
+        whole, _, _ = (self.folder / "log/audit.jsonl").read_text().rpartition("\n")
+        for line in whole.splitlines():
             event = json.loads(line)
             if not user or event["user"]["username"] == user:
                 yield event
