@@ -221,7 +221,7 @@ class KubeCluster:
         whole, _, _ = (self.folder / "log/audit.jsonl").read_text().rpartition("\n")
         for line in whole.splitlines():
             event = json.loads(line)
-            if not user or event["user"]["username"] == user:
+            if not user or event["user"].get("username") == user:
                 yield event
 
     def logs(self, lines: int = 10) -> str:
