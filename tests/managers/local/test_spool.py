@@ -4,6 +4,7 @@ import fcntl
 import os
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from bascule.managers.local.records import Capacity, Order, State
 from bascule.managers.local.spool import Spool
@@ -192,3 +193,21 @@ def test_forgetting_twice_is_as_good_as_once(tmp_path):
     spool.forget("job-1")
 
     assert [] == list(spool.kept())
+
+
+def test_many_may_say_at_once_how_much_may_be_used(tmp_path):
+    """
+    Of processes that shared one unfinished file, one renamed it and the next found it gone: its submit failed.
+    """
+    spool = Spool(tmp_path)
+    spool.make()
+
+    def say(number):
+        for cpus in range(200):
+            spool.save_capacity(Capacity(cpus=1 + (number + cpus) % 7))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(say, range(8)))
+
+    assert spool.capacity() is not None
+    assert [] == list(spool.place.glob("capacity.*"))
