@@ -21,6 +21,7 @@ spec:
 EOF
 }
 of() { kubectl -n team-a get "$1" "$2" --ignore-not-found -o jsonpath="{$3}"; } # of KIND NAME PATH
+of_operator() { kubectl -n bascule-system get lease bascule-operator -o jsonpath="$1"; }
 until_it_is() { # until_it_is WHAT SECONDS COMMAND...
     what=$1 left=$2
     shift 2
@@ -103,6 +104,7 @@ until_it_is "a line was seen" 60 sh -c 'kubectl -n team-a logs train-mirror | gr
 [ "$(of bridgejob train .status.phase)" = Running ] || fail "train still runs"
 
 say "node-2 dies, the operators are killed, the second job is deleted"
+led=$(of_operator '{.spec.holderIdentity}')
 eval "$NODES kill node-2"
 kubectl -n bascule-system delete pods --all --force --grace-period=0 --wait=false
 kubectl -n team-a delete bridgejob other --wait=false
@@ -129,7 +131,12 @@ kubectl -n team-a describe bridgejob train | sed -n '/^Events:/,$p'
 say "the second job's object is gone: Slurm has confirmed that it is cancelled"
 kubectl -n team-a wait --for=delete bridgejob/other --timeout=200s
 
+say "another operator leads"
+printf 'before: %s\nnow:    %s\n' "$led" "$(of_operator '{.spec.holderIdentity}')"
+[ "$led" != "$(of_operator '{.spec.holderIdentity}')" ] || fail "another leads"
+
 say "Slurm's own accounting: two jobs were ever submitted, and each ran once"
+echo 'JobID|JobName|State|ExitCode|Start|End'
 records
 [ "$(records | wc -l)" = 2 ] || fail "there are two records"
 records | grep -qE '\|train-[^|]*\|FAILED\|3:0\|' || fail "train failed with 3"
