@@ -6,9 +6,10 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from msgspec.structs import replace
 
 from bascule.errors import Mistake
-from bascule.model import TargetSpec
+from bascule.model import Job, JobSpec, JobStatus, Run, TargetRef, TargetSpec, key_for
 from bascule.platforms.embedded import open_store
 from bascule.platforms.embedded.places import SCHEMA
 from bascule.platforms.embedded.schema import MIGRATIONS, connect, migrate
@@ -16,6 +17,7 @@ from tests.platforms.embedded_world import EmbeddedWorld
 from tests.platforms.process import process
 from tests.virtual import FakeClock, VirtualLoop
 
+JOB = Job("default", "old", "", JobSpec(target=TargetRef("local"), run=Run(script="#!/bin/sh\ntrue\n")))
 LATER = ("CREATE TABLE notes (text TEXT);\nINSERT INTO notes VALUES ('one; two');\n",)
 
 
@@ -107,6 +109,32 @@ class TestStrangers:
 
         with closing(sqlite3.connect(tmp_path / "bascule.db")) as connection:
             assert {"jobs"} == tables(connection)
+
+
+class TestOldHome:
+    """What an earlier Bascule has left."""
+
+    loop_factory = VirtualLoop
+
+    async def test_one_from_before_stems_is_brought_up_to_date(self, tmp_path):
+        """
+        It was called a bug: it bears the number of those that came after, and has no such column.
+        """
+        async with open_store(tmp_path, FakeClock(), drive=True) as store:
+            old = await store.create(JOB)
+            old = await store.save(replace(old, status=JobStatus(attempt=1)))
+        with closing(sqlite3.connect(tmp_path / "bascule.db", isolation_level=None)) as connection:
+            connection.execute("DROP INDEX jobs_by_stem")
+            connection.execute("ALTER TABLE jobs DROP COLUMN stem")
+            connection.execute("ALTER TABLE jobs ADD COLUMN uid_part TEXT NOT NULL DEFAULT 'abcdefgh'")
+            connection.execute("CREATE INDEX jobs_by_uid_part ON jobs (uid_part)")
+            connection.execute("PRAGMA user_version = 1")
+
+        async with open_store(tmp_path, FakeClock(), drive=True) as store:
+            found = await store.bearer(key_for(old.name, installation=store.installation, uid=old.uid, attempt=1))
+            await store.create(replace(JOB, name="new"))
+
+        assert old == found
 
 
 class TestNewHome:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool) -> None:
-    """Put *data* at *path* as a whole; once this returns, *durable* data survives a loss of power."""
-    torn = path.with_name(f"{path.name}.new")
+    """
+    Put *data* at *path* as a whole; once this returns, *durable* data survives a loss of power.
+
+    Of several who do so at once, the last wins.
+    """
+    torn = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     descriptor = os.open(torn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         while data:
@@ -19,6 +24,9 @@ def replace_file(path: Path, data: bytes, *, durable: bool) -> None:
             # Power that is lost in between leaves an empty file, which every reader can do without.
             os.fsync(descriptor)
             sync_folder(path.parent)
+    except BaseException:
+        torn.unlink(missing_ok=True)
+        raise
     finally:
         os.close(descriptor)
 

@@ -225,9 +225,7 @@ class Spool:
     def save_capacity(self, capacity: Capacity) -> None:
         """Say how much may be used at once."""
         if self.capacity() != capacity:
-            own = self.place / f"capacity.{secrets.token_hex(4)}"  # others may say so now
-            replace_file(own, encode(capacity), durable=False)
-            own.rename(self.place / "capacity")
+            replace_file(self.place / "capacity", encode(capacity), durable=False)
 
     def scrub(self, key: str) -> None:
         """Forget the environment of a job that is over: it may hold secrets."""

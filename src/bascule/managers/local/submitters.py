@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import secrets
 import stat
 import time
 from datetime import timedelta
@@ -20,7 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from bascule.managers.local.files import content_of, replace_file, sync_folder
+from bascule.managers.local.files import content_of, replace_file
 
 KEPT = timedelta(days=30)
 """How long surroundings stay after they were last used, by our clock."""
@@ -48,10 +47,7 @@ class Submitters:
         else:
             self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._forget()
-            own = self._place / f"{name}.{secrets.token_hex(4)}"  # others may keep the same now
-            replace_file(own, data, durable=True)
-            own.rename(self._place / name)
-            sync_folder(self._place)
+            replace_file(self._place / name, data, durable=True)
         return name
 
     def of(self, name: str) -> Submitter | None:

@@ -11,7 +11,7 @@ import os
 
 DATABASE = "bascule.db"
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the schema that this Bascule reads and writes; see ``schema``."""
 
 

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Literal
 
 from bascule.errors import Mistake
+from bascule.model import key_for
 from bascule.platforms.embedded.places import SCHEMA, newer
+from bascule.platforms.embedded.rows import stem_of
 
 APPLICATION = 0x42534355  # "BSCU": what `file` and others may know the database by
 
@@ -96,8 +98,24 @@ CREATE TABLE removed (
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
-"""The steps from an empty file to the present schema; a step is never changed once it was released."""
+
+
+def _with_stems(connection: sqlite3.Connection) -> None:
+    """Give the jobs of a home that is older than ``stem``, under the same number, their stems."""
+    if "stem" in {column for _, column, *_ in connection.execute("PRAGMA table_info(jobs)")}:
+        return
+    connection.execute("DROP INDEX jobs_by_uid_part")
+    connection.execute("ALTER TABLE jobs DROP COLUMN uid_part")
+    connection.execute("ALTER TABLE jobs ADD COLUMN stem TEXT NOT NULL DEFAULT ''")
+    for number, name, uid in connection.execute("SELECT id, name, uid FROM jobs").fetchall():
+        stem = stem_of(key_for(name, installation="any", uid=uid, attempt=1))
+        connection.execute("UPDATE jobs SET stem = ? WHERE id = ?", (stem, number))
+    connection.execute("CREATE INDEX jobs_by_stem ON jobs (stem)")
+
+
+Step = str | Callable[[sqlite3.Connection], None]
+MIGRATIONS: tuple[Step, ...] = (_FIRST, _with_stems)
+"""The steps from an empty file to the present schema; a step is never changed once a home was made by it."""
 
 
 def connect(
@@ -128,7 +146,7 @@ def migrate(
     connection: sqlite3.Connection,
     database: Path,
     first: Callable[[sqlite3.Connection], None],
-    steps: tuple[str, ...] = MIGRATIONS,
+    steps: tuple[Step, ...] = MIGRATIONS,
 ) -> None:
     """Bring the schema up to date in one transaction; *first* fills a new database."""
     # Not within a transaction; SQLite keeps the mode in the file.
@@ -139,8 +157,11 @@ def migrate(
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         _refuse_strangers(connection, database, version, len(steps))
         for step in steps[version:]:
-            for statement in filter(str.strip, step.split(";\n")):
-                connection.execute(statement)
+            if isinstance(step, str):
+                for statement in filter(str.strip, step.split(";\n")):
+                    connection.execute(statement)
+            else:
+                step(connection)
         if version == 0:
             first(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
