@@ -50,3 +50,12 @@ def test_a_held_job_of_an_earlier_attempt_goes():
 def test_one_that_arrived_after_its_object_ended_without_it_goes():
     assert is_orphan(stray(held=False), job(Phase.FAILED, outside=""))
     assert not is_orphan(stray(held=False), job(Phase.SUBMITTING, outside=""))
+
+
+def test_nothing_goes_of_a_job_whose_record_was_lost():
+    """
+    Its attempt's number may be made up, and what looks like an earlier attempt's may be its own.
+    """
+    lost = Job("default", "train", "u", JobSpec(TargetRef("hpc")), JobStatus(attempt=2, is_doubtful=True))
+
+    assert not is_orphan(stray(), lost)

@@ -135,6 +135,23 @@ async def test_a_target_that_answers_again_is_noticed_within_its_probe():
         assert world.clock.monotonic() - back_at < 150
 
 
+@pytest.mark.parametrize("after", [7200, 7230, 7260, 7290])
+async def test_a_credential_that_is_renewed_is_noticed_soon(after):
+    """
+    Somebody who has renewed it waits for it; a target that is silent is left alone for longer.
+    """
+    async with World(HELD) as world:
+        world.outside.locked = True
+        await world.submit()
+        await world.pass_time(after)
+
+        world.outside.locked = False
+        renewed_at = world.clock.monotonic()
+        await world.until(lambda: len(world.outside.living()) == 1)
+
+        assert world.clock.monotonic() - renewed_at < 40
+
+
 async def test_a_target_whose_status_moves_costs_no_look_at_its_jobs():
     """
     With 100,000 jobs there, a pass over each whenever their target answers again would take a minute.

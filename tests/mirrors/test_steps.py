@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from bascule.model import JobSpec, JobStatus, Phase, TargetFiles, TargetRef
+from bascule.errors import Mistake
+from bascule.model import JobSpec, JobStatus, Phase, Target, TargetFiles, TargetRef, TargetSpec
+from bascule.platforms.kubernetes.admitting import check_isolated
 from bascule.platforms.kubernetes.mirroring import CancelJob, LetGo, Make, Mark, Nothing, Replace, Tell, next_step
 from bascule.platforms.kubernetes.pods import (
     HELD,
@@ -181,6 +183,13 @@ class TestThePod:
         assert not can_be_mounted(root)
         files = TargetFiles(root=root, claim="scratch")
         assert self.TEMPLATE.document(JOB, installation="abc") == self.TEMPLATE.document(JOB, files, installation="abc")
+
+    def test_a_job_at_such_a_target_is_told_why_it_is_not_accepted(self):
+        files = TargetFiles(root="/usr", claim="scratch")
+        target = Target("team-a", "hpc", "uid-2", TargetSpec(manager="slurm", files=files))
+
+        with pytest.raises(Mistake, match="`/usr`, is a folder of the controller pod itself"):
+            check_isolated(JOB, target)
 
     @pytest.mark.parametrize("root", ["/scratch", "/home/alice", "/tmp/x", "/var/scratch", "/opt/site/data", "/usrx"])
     def test_any_other_folder_can_be_on_a_claim(self, root):

@@ -99,7 +99,6 @@ CREATE TABLE removed (
 """
 
 
-
 def _with_stems(connection: sqlite3.Connection) -> None:
     """Give the jobs of a home that is older than ``stem``, under the same number, their stems."""
     if "stem" in {column for _, column, *_ in connection.execute("PRAGMA table_info(jobs)")}:
