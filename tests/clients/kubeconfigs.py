@@ -5,10 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import shlex
+import traceback
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+
+from bascule.errors import Error
 
 
 def data(content: bytes | str) -> str:
@@ -78,3 +82,13 @@ class Program:
                 **more,
             }
         }
+
+
+async def fault_of(asked, words):
+    """Return the one error of *asked*, as a person sees it."""
+    with pytest.raises(Error, match=words) as caught:
+        await asked
+    assert "\n" not in caught.value.message
+    assert caught.value.hint
+    assert "canary" not in "".join(traceback.format_exception(caught.value)) + caught.value.hint
+    return caught.value

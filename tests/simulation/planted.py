@@ -3,67 +3,29 @@ Known wrong behaviours, planted one at a time: the simulation must find every on
 
 Each is what some bridge really does, or what a careless change would make of ours. A
 mutant is a function that is called with a `Patch` and replaces production code through
-it; `mutants` looks for them.
+it; `mutants` looks for them. What is done wrong is here; what is misread, in `misread`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
 from msgspec.structs import replace
 
-from bascule import monitor, reconcile, runner, sweeper
+from bascule import reconcile, runner, sweeper
 from bascule.decide import Cancel, Done, Plan, Release, Submit, Trouble
 from bascule.errors import StoreFailed
-from bascule.model import Absent, Deadlines, Phase, Reason, Report, key
+from bascule.model import Deadlines, Phase, key
 from bascule.platforms.embedded import store, writing
 from tests.fakes import manager as fake_manager
-from tests.fakes import reading
+from tests.simulation import misread
+from tests.simulation.planting import MUTANTS, Patch, mutant, planted
 
 rules, ending, living, plan, submitting, waiting = (
     import_module(f"bascule.decide{room}") for room in ("", ".ending", ".living", ".plan", ".submitting", ".waiting")
 )
-MUTANTS: dict[str, Callable[[Patch], None]] = {}
-
-
-class Patch:
-    """Replaces attributes, and puts them back."""
-
-    def __init__(self) -> None:
-        self._kept: list[tuple[Any, str, Any]] = []
-
-    def put(self, place: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Replace *name* in *place* by what *make* makes of it."""
-        old = place.__dict__[name] if isinstance(place, type) else getattr(place, name)
-        self._kept.append((place, name, old))
-        setattr(place, name, make(old))
-
-    def undo(self) -> None:
-        """Put everything back."""
-        while self._kept:
-            place, name, old = self._kept.pop()
-            setattr(place, name, old)
-
-
-@contextmanager
-def planted(name: str) -> Iterator[None]:
-    """Let the wrong behaviour *name* be there for a while."""
-    patch = Patch()
-    try:
-        MUTANTS[name](patch)
-        yield
-    finally:
-        patch.undo()
-
-
-def mutant(plant: Callable[[Patch], None]) -> Callable[[Patch], None]:
-    """Make *plant* known under its name."""
-    MUTANTS[plant.__name__] = plant
-    return plant
 
 
 def _unsaved_before(patch: Patch, *kinds: type) -> None:
@@ -101,101 +63,6 @@ def resubmit_on_time_out(patch: Patch) -> None:
         return not_submitted
 
     patch.put(submitting, "_not_submitted", make)
-
-
-def _observed(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
-    def make(poll: Any) -> Any:
-        async def polled(self: Any) -> Any:
-            observe = self._observe
-
-            async def bent(handles: Any, cursor: str = "") -> Any:
-                return change(await observe(handles, cursor), handles)
-
-            self._observe = bent
-            try:
-                return await poll(self)
-            finally:
-                self._observe = observe
-
-        return polled
-
-    patch.put(monitor.Monitor, "poll", make)
-
-
-@mutant
-def an_empty_list_means_finished(patch: Patch) -> None:
-    """A partial answer is taken for the whole truth."""
-
-    def fill(seen: Any, handles: Any) -> Any:
-        missing = {
-            handle.id: Report(Phase.SUCCEEDED, state="GONE") for handle in handles if handle.id not in seen.answers
-        }
-        return seen if seen.unchanged else replace(seen, answers={**missing, **seen.answers})
-
-    _observed(patch, fill)
-
-
-@mutant
-def no_changes_means_no_jobs(patch: Patch) -> None:
-    """The warning "no changes" comes with an empty list."""
-
-    def fill(seen: Any, handles: Any) -> Any:
-        if not seen.unchanged:
-            return seen
-        gone = {handle.id: Report(Phase.FAILED, state="GONE", reason=Reason.LOST) for handle in handles}
-        return replace(seen, unchanged=False, answers=gone)
-
-    _observed(patch, fill)
-
-
-@mutant
-def silence_means_lost(patch: Patch) -> None:
-    """A failed poll is news about the jobs."""
-
-    def make(poll: Any) -> Any:
-        async def polled(self: Any) -> Any:
-            answered = await poll(self)
-            if not answered:
-                for ref in list(self._tracked):
-                    self._news[ref] = Report(Phase.FAILED, state="GONE", reason=Reason.LOST)
-                    self._wake(ref)
-            return answered
-
-        return polled
-
-    patch.put(monitor.Monitor, "poll", make)
-
-
-@mutant
-def not_found_means_failed(patch: Patch) -> None:
-    """A purged record is a failure."""
-
-    def make(old: Any) -> Any:
-        def cannot_tell(job: Any, status: Any, why: str, now: Any) -> Any:
-            return ending.end_attempt(job, status, now, phase=Phase.FAILED, reason=Reason.EXIT_CODE, message=why)
-
-        return cannot_tell
-
-    patch.put(living, "_cannot_tell", make)
-
-
-@mutant
-def purged_means_success(patch: Patch) -> None:
-    """What is gone must have ended well."""
-
-    def make(old: Any) -> Any:
-        def absent(job: Any, status: Any, answer: Absent, seen: Any, now: Any) -> Any:
-            return ending.end_attempt(job, status, now, phase=Phase.SUCCEEDED, reason="", message="gone")
-
-        return absent
-
-    patch.put(living, "_absent", make)
-
-
-@mutant
-def an_id_is_trusted_without_its_key(patch: Patch) -> None:
-    """Ids are reused by real managers."""
-    patch.put(reading.Reader, "is_ours", lambda old: lambda self, job, handle: job.id == handle.id)
 
 
 @mutant
@@ -249,21 +116,6 @@ def a_cancel_is_lost_when_the_manager_is_down(patch: Patch) -> None:
 
     patch.put(living, "_after_action", make)
     patch.put(living, "ask_again_in", lambda old: lambda stop, now: 0.0 if stop.asked_at is None else 1e9)
-
-
-@mutant
-def asked_to_cancel_means_cancelled(patch: Patch) -> None:
-    """The answer to the request is taken for its effect."""
-
-    def make(old: Any) -> Any:
-        def decided(job: Any, handle: Any, seen: Any, now: Any) -> Plan:
-            if seen.happened is not None and isinstance(seen.happened.action, Cancel):
-                return ending.end_attempt(job, job.status, now, phase=Phase.CANCELLED, reason="", message="asked")
-            return old(job, handle, seen, now)
-
-        return decided
-
-    patch.put(rules, "living", make)
 
 
 @mutant
@@ -357,22 +209,6 @@ def the_sweeper_takes_everything(patch: Patch) -> None:
 
 
 @mutant
-def an_unknown_word_means_failed(patch: Patch) -> None:
-    """Every release of a manager brings new words."""
-
-    def fill(seen: Any, handles: Any) -> Any:
-        answers = {
-            name: replace(answer, phase=Phase.FAILED, reason=Reason.EXIT_CODE)
-            if isinstance(answer, Report) and answer.phase is None
-            else answer
-            for name, answer in seen.answers.items()
-        }
-        return replace(seen, answers=answers)
-
-    _observed(patch, fill)
-
-
-@mutant
 def all_attempts_bear_one_key(patch: Patch) -> None:
     """A retry is taken for the attempt before it."""
     patch.put(
@@ -421,36 +257,6 @@ def acting_though_the_disk_is_full(patch: Patch) -> None:
         return saved
 
     patch.put(reconcile.Reconciler, "_save", make)
-
-
-@mutant
-def a_manager_at_rest_is_polled_as_often(patch: Patch) -> None:
-    """Nothing slows the watching down."""
-    patch.put(monitor.Monitor, "_adapt", lambda old: lambda self, took, moved: setattr(self, "_interval", 0.5))
-
-
-@mutant
-def an_answer_is_as_old_as_its_question(patch: Patch) -> None:
-    """A slow submit is over its settling time when its answer comes, and its job not yet to be seen."""
-
-    def make(old: Any) -> Any:
-        def have(job: Any, *of: Any, **because: Any) -> Plan:
-            found = old(job, *of, **because)
-            if found.status.intent is None or job.status.intent is None:
-                return found
-            intent = replace(found.status.intent, asked_at=job.status.intent.asked_at)
-            return replace(found, status=replace(found.status, intent=intent))
-
-        return have
-
-    def forget(old: Any) -> Any:
-        def absent(job: Any, status: Any, answer: Absent, seen: Any, now: Any) -> Any:
-            return old(job, status, answer, replace(seen, asked_ago=None), now)
-
-        return absent
-
-    patch.put(submitting, "_have", make)
-    patch.put(living, "_absent", forget)
 
 
 @mutant
@@ -526,4 +332,4 @@ def a_detached_job_is_cancelled(patch: Patch) -> None:
     patch.put(living, "is_let_go", lambda old: lambda job: False)
 
 
-__all__ = ["MUTANTS", "planted"]
+__all__ = ["MUTANTS", "misread", "planted"]
