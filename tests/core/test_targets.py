@@ -102,9 +102,7 @@ async def test_a_job_whose_target_is_removed_is_kept_until_it_is_back():
 
 async def test_a_cancel_waits_for_a_target_that_was_removed():
     async with World(HELD) as world:
-        world.outside.course = Course(runs_for=86400.0)
-        await world.submit()
-        await world.until_phase(Phase.RUNNING)
+        await running(world)
         await world.front.delete_target(Ref("default", "there"))
         await world.crash()
         await world.delete()
@@ -157,9 +155,7 @@ async def test_a_target_whose_status_moves_costs_no_look_at_its_jobs():
     With 100,000 jobs there, a pass over each whenever their target answers again would take a minute.
     """
     async with World(HELD) as world:
-        world.outside.course = Course(runs_for=86400.0)
-        await world.submit()
-        await world.until_phase(Phase.RUNNING)
+        await running(world)
         await world.pass_time(60)
         target, process = world.target(), world.process.platform
         before = process.reads
@@ -204,9 +200,7 @@ async def test_a_job_that_is_deleted_with_its_target_is_cancelled():
     What is known of the target will do for that, as long as this process lives.
     """
     async with World(HELD) as world:
-        world.outside.course = Course(runs_for=86400.0)
-        await world.submit()
-        await world.until_phase(Phase.RUNNING)
+        await running(world)
 
         await world.front.delete_target(Ref("default", "there"))
         await world.delete()
@@ -217,11 +211,16 @@ async def test_a_job_that_is_deleted_with_its_target_is_cancelled():
 
 async def test_a_job_says_that_its_target_was_removed():
     async with World(HELD) as world:
-        world.outside.course = Course(runs_for=86400.0)
-        await world.submit()
-        await world.until_phase(Phase.RUNNING)
+        await running(world)
 
         await world.front.delete_target(Ref("default", "there"))
         await world.until(lambda: "there is no target" in world.status().message)
 
         assert Phase.RUNNING is world.phase_of()
+
+
+async def running(world):
+    """Have a job run for a day."""
+    world.outside.course = Course(runs_for=86400.0)
+    await world.submit()
+    await world.until_phase(Phase.RUNNING)

@@ -22,12 +22,7 @@ def test_an_operator_that_dies_leaves_one_run(kube, hpc, point):
     kube.apply(job("once", hpc, "echo $SLURM_JOB_ID"))
     until(lambda: not first.lives, f"the first dies at {point}")
 
-    kube.expire_lease()
-    kube.operator()
-
-    until(lambda: kube.phase("once") == "Succeeded", "once succeeds")
-    [record] = records_of(hpc, "once")
-    assert record.id == kube.status("once")["id"]
+    assert_another_brings_it_home_once(kube, hpc)
 
 
 @pytest.mark.parametrize("point", ["core.before.find", "core.after.find"])
@@ -39,12 +34,7 @@ def test_one_that_dies_while_it_looks_for_what_a_dead_one_did_leaves_one_run(kub
     second = kube.operator(BASCULE_FAILPOINT=point)
     until(lambda: not second.lives, f"the second dies at {point}")
 
-    kube.expire_lease()
-    kube.operator()
-
-    until(lambda: kube.phase("once") == "Succeeded", "once succeeds")
-    [record] = records_of(hpc, "once")
-    assert record.id == kube.status("once")["id"]
+    assert_another_brings_it_home_once(kube, hpc)
 
 
 @pytest.mark.parametrize("point", ["core.before.cancel", "core.after.cancel"])
@@ -236,3 +226,13 @@ def test_an_api_server_that_is_killed_and_comes_back_stops_nothing(kube, hpc, co
         kube.apply(job("later", hpc, "true"))
         until(lambda: kube.phase("later") == "Succeeded", "the next one runs")
     assert [1, 1] == [len(records_of(hpc, name)) for name in ("during", "later")]
+
+
+def assert_another_brings_it_home_once(kube, hpc):
+    """Let another operator follow one that is dead, and look at the one run of the job `once`."""
+    kube.expire_lease()
+    kube.operator()
+
+    until(lambda: kube.phase("once") == "Succeeded", "once succeeds")
+    [record] = records_of(hpc, "once")
+    assert record.id == kube.status("once")["id"]
