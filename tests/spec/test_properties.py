@@ -93,7 +93,8 @@ def fitting(schema, name=""):
         case {"properties": fields}:
             made = {field: fitting(inner, field) for field, inner in fields.items() if field not in {"adopt", "status"}}
             required = {field: made.pop(field) for field in (*schema.get("required", ()), "run") if field in made}
-            return st.fixed_dictionaries(required, optional=made)
+            # A claim is where the root is.
+            return st.fixed_dictionaries(required, optional=made).filter(lambda it: "root" in it or "claim" not in it)
         case {"type": "array", "items": items}:
             return st.lists(fitting(items), max_size=2, unique_by=str)
         case {"enum": words}:

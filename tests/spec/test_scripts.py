@@ -30,6 +30,7 @@ class TestScripts:
         [
             ("", "must not be empty"),
             (f"{HEAD}\n\0", "NUL character in its line 3"),
+            ("\n \n", "the script is empty"),
             ("echo hello\n", "does not begin with `#!`"),
             ("\ufeff#!/bin/sh\n", "does not begin with `#!`"),
             ("\n#!/bin/sh\n", "does not begin with `#!`"),
@@ -39,7 +40,19 @@ class TestScripts:
             (LARGEST[:-1] + "ü", "has 1,048,577 bytes, more than 1 MiB"),
             (HEAD + "\ud800", "is no valid Unicode"),
         ],
-        ids=["empty", "NUL", "no shebang", "BOM", "blank line", "CRLF", "no program", "long", "bytes", "surrogate"],
+        ids=[
+            "nothing",
+            "NUL",
+            "blanks",
+            "no shebang",
+            "BOM",
+            "blank line",
+            "CRLF",
+            "no program",
+            "long",
+            "bytes",
+            "surrogate",
+        ],
     )
     def test_what_cannot_is_refused_with_the_reason(self, script, words):
         [problem] = problems_of(job(run={"script": script}))

@@ -79,7 +79,9 @@ def _held_back_by_itself(job: Job, seen: Seen, now: datetime) -> Wait | Plan | N
     for after in job.spec.after:
         phase = seen.predecessors.get(after.job)
         if phase is None:
-            return Wait(Reason.WAITING_FOR_JOB, f"waits for job `{after.job}`, which does not exist yet")
+            return Wait(
+                Reason.WAITING_FOR_JOB, f"waits for job `{after.job}`, which does not exist yet: is that its name?"
+            )
         if not phase.is_final:
             return Wait(Reason.WAITING_FOR_JOB, f"waits for job `{after.job}` ({phase})")
         if (after.when == "Succeeded" and phase is not Phase.SUCCEEDED) or (

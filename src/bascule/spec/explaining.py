@@ -6,6 +6,7 @@ pydantic's own sentences are for programmers; these are for whoever wrote the fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -100,16 +101,24 @@ def _mistyped(path: Path, wanted: str, given: object, written: str) -> Problem:
     if wanted == "a text" and isinstance(given, int | float):
         return Problem(path, "must be a text, and YAML reads a number", "quote it")
     kind = next((word for of, word in _KINDS.items() if isinstance(given, of)), f"a {type(given).__name__}")
-    hint = (
-        "take the quotes away"
-        if isinstance(given, str) and wanted in {"a whole number", "a number", "true or false"}
-        else ""
-    )
+    hint = "take the quotes away" if isinstance(given, str) and _would_be(wanted, given) else ""
     if wanted == "a list" and isinstance(given, str):
         hint = "write it as `[...]`, one item for each word"
     if wanted == "a whole number" and isinstance(given, float):
         return Problem(path, f"must be a whole number, is {given:g}")
     return Problem(path, f"must be {wanted}, is {kind}", hint)
+
+
+def _would_be(wanted: str, text: str) -> bool:
+    """Tell whether *text* were *wanted*, had it no quotes."""
+    match wanted:
+        case "a whole number":
+            return re.fullmatch(r"[-+]?[0-9]+", text) is not None
+        case "a number":
+            return re.fullmatch(r"[-+]?[0-9]+(\.[0-9]*)?", text) is not None
+        case "true or false":
+            return text in {"true", "false"}
+    return False
 
 
 def _no_choice(path: Path, given: object, expected: str) -> Problem:

@@ -11,6 +11,8 @@ def script_problem(script: str) -> tuple[str, str] | None:
     if "\0" in script:
         line = script.count("\n", 0, script.index("\0")) + 1
         return f"the script holds a NUL character in its line {line}, which no shell can read", "is it a program?"
+    if not script.strip():
+        return "the script is empty", "begin it with `#!/bin/bash`"
     if not script.startswith("#!"):
         return "the script does not begin with `#!`, so nobody knows what runs it", "begin it with `#!/bin/bash`"
     first = script.partition("\n")[0]
