@@ -89,14 +89,14 @@ class TestRest:
 
 class TestNode:
     def test_down_it_takes_its_jobs_along_and_up_it_is_idle(self, cluster):
-        number = submit(cluster, SLEEP, name="doomed")
+        number = submit(cluster, "#!/bin/bash\nsleep 613", name="doomed")
         node = running(cluster, number)
         cluster.run("scontrol", "update", f"jobid={number}", "requeue=0")  # 22.05 ignores it in a submit
 
         cluster.node_down(node)
 
         assert "NODE_FAIL" == state_of(cluster, number)
-        assert not [line for line in cluster.processes() if line == "sleep 600"]
+        assert not [line for line in cluster.processes() if line == "sleep 613"]
         cluster.node_up(node)
         assert "idle" == cluster.run("sinfo", "-h", "-N", "-p", "main", "-n", node, "-o", "%t").strip()
 

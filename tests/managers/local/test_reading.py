@@ -1,5 +1,6 @@
 """Reading states and output, cheaply and within bounds."""
 
+import asyncio
 import os
 
 import pytest
@@ -63,11 +64,22 @@ async def test_an_observation_without_news_says_so(home):
     await wait_for(home.spool.news.exists)
     first = await home.manager.observe([handle])
 
-    second = await home.manager.observe([handle], first.cursor)
+    second = await observed_at_rest(home, handle, first.cursor)
 
     assert not first.unchanged
     assert second.unchanged
     assert {} == second.answers
+
+
+async def observed_at_rest(home, handle, cursor):
+    """Observe *handle* once its last state was announced, which is a moment after it can be read."""
+    for _ in range(500):
+        found = await home.manager.observe([handle], cursor)
+        if found.unchanged:
+            break
+        cursor = found.cursor
+        await asyncio.sleep(0.02)
+    return found
 
 
 async def test_a_change_is_news(home):
